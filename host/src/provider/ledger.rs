@@ -1,0 +1,129 @@
+//! What makes an answer stale: the epochs of one generation's URIs, and which of them it is watching.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+};
+
+use parking_lot::RwLock;
+
+/// URIs share this many epochs by hash. Two that share one only make each other stale early, which is always right; so a provider that
+/// announces ever new URIs costs no memory. 8 KiB a generation.
+const EPOCHS: usize = 1024;
+
+/// The freshness of one generation of one provider.
+///
+/// Invariant: whoever raises an epoch does so before any listener is told. So a read that arrives because of an `updated` sees the raised
+/// epoch, and takes no answer from a call that began before it (law 7).
+#[derive(Debug)]
+pub struct Ledger {
+    hasher: RandomState,
+    epochs: Box<[AtomicU64]>,
+    /// Counts instances: a restart makes everything the last one said stale.
+    instance: AtomicU64,
+    /// The URIs it watches, each with the number of the watch: one that was ended and begun again is another.
+    watched: RwLock<HashMap<Arc<str>, u64>>,
+    watches: AtomicU64,
+}
+
+/// The state of one URI's freshness at one moment. An answer may be reused as long as the moment its call began still holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    epoch: u64,
+    /// The instance that was asked.
+    pub instance: u64,
+    /// The watch that held, if one did.
+    pub watch: Option<u64>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            hasher: RandomState::new(),
+            epochs: (0..EPOCHS).map(|_| AtomicU64::new(0)).collect(),
+            instance: AtomicU64::new(0),
+            watched: RwLock::default(),
+            watches: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Ledger {
+    /// What holds for this URI now.
+    pub fn now(&self, uri: &str) -> Moment {
+        Moment {
+            epoch: self.epoch(uri).load(SeqCst),
+            instance: self.instance.load(SeqCst),
+            watch: self.watched.read().get(uri).copied(),
+        }
+    }
+
+    /// Whether nothing was announced for this URI since `then`, by the same instance.
+    pub fn still(&self, uri: &str, then: &Moment) -> bool {
+        self.epoch(uri).load(SeqCst) == then.epoch && self.instance.load(SeqCst) == then.instance
+    }
+
+    /// Makes every answer about this URI stale whose call began before now.
+    pub fn raise(&self, uri: &str) {
+        self.epoch(uri).fetch_add(1, SeqCst);
+    }
+
+    /// The instance died: whatever it said or watched is void.
+    pub fn next_instance(&self) {
+        self.instance.fetch_add(1, SeqCst);
+        self.watched.write().clear();
+    }
+
+    /// The URI's `subscribe` succeeded.
+    pub fn watch(&self, uri: Arc<str>) {
+        self.watched.write().insert(uri, self.watches.fetch_add(1, SeqCst));
+    }
+
+    /// The URI's `unsubscribe` is about to be called.
+    pub fn unwatch(&self, uri: &str) {
+        self.watched.write().remove(uri);
+    }
+
+    fn epoch(&self, uri: &str) -> &AtomicU64 {
+        &self.epochs[self.hasher.hash_one(uri) as usize % EPOCHS]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_announcement_ends_the_moment_of_its_uri() {
+        let ledger = Ledger::default();
+        let then = ledger.now("x://a");
+        assert!(ledger.still("x://a", &then));
+        ledger.raise("x://a");
+        assert!(!ledger.still("x://a", &then));
+    }
+
+    #[test]
+    fn a_restart_ends_every_moment_and_every_watch() {
+        let ledger = Ledger::default();
+        ledger.watch("x://a".into());
+        let then = ledger.now("x://a");
+        assert!(then.watch.is_some());
+        ledger.next_instance();
+        assert!(!ledger.still("x://a", &then));
+        assert_eq!(ledger.now("x://a").watch, None);
+    }
+
+    #[test]
+    fn a_watch_that_began_anew_is_another() {
+        let ledger = Ledger::default();
+        ledger.watch("x://a".into());
+        let first = ledger.now("x://a").watch;
+        ledger.unwatch("x://a");
+        ledger.watch("x://a".into());
+        assert_ne!(ledger.now("x://a").watch, first);
+    }
+}

@@ -1,0 +1,76 @@
+//! What a provider is to the rest of the host: the [`Provider`] trait, its value types, and the one channel in which
+//! what providers announce comes up.
+//!
+//! Nothing here knows of MCP, and but for [`wasm`] nothing knows of WebAssembly: a provider may as well be a Rust value.
+//! The value types are those of the WIT package `wharf:provider`, already checked: every URI is absolute and short
+//! enough, every number is whole and in range.
+
+mod error;
+mod events;
+mod ledger;
+mod types;
+pub mod wasm;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+pub use error::Error;
+pub use events::{Announcer, EventQueue, Occurrence, ProviderEvent, Updated};
+pub use ledger::{Ledger, Moment};
+pub use types::{
+    Annotations, Body, Completion, CompletionRequest, Contents, Icon, IconTheme, ReadRequest, Reading, ResourceInfo, ResourcePage, Reuse,
+    Role, TemplateInfo, TemplateMatch,
+};
+
+/// One generation of one provider. A reload makes a new generation in the same slot; a restart after a crash does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Source {
+    /// Which provider: never used again for another one while the host runs.
+    pub slot: u32,
+    /// Counts the loads of that provider, from 1.
+    pub generation: u64,
+}
+
+/// What a provider has besides resources, as its type shows when it is loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// It can be told who is wanted: [`Provider::subscribe`] reaches it.
+    pub subscriptions: bool,
+    /// It can suggest values: [`Provider::complete`] reaches it.
+    pub completions: bool,
+    /// Exactly one instance of it lives at a time, so what it remembers counts, and a `version` is good within that instance only.
+    pub live: bool,
+}
+
+/// The answer of a provider that may take a while.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
+
+/// A source of resources. The contract of each call is that of the WIT function of the same name.
+///
+/// Dropping a returned future gives up waiting; it never interrupts a call that has begun.
+pub trait Provider: Send + Sync + 'static {
+    /// What it has besides resources. Never changes.
+    fn offers(&self) -> Offers;
+
+    /// One page of what can be enumerated; `cursor` is the previous page's `next_cursor`.
+    fn list(&self, cursor: Option<String>) -> Answer<'_, ResourcePage>;
+
+    /// All templates, in the order in which they are to be tried.
+    fn templates(&self) -> Answer<'_, Vec<TemplateInfo>>;
+
+    /// Reads one resource. `None` only if the content still is the version that `if_none_match` names.
+    fn read(&self, request: ReadRequest) -> Answer<'_, Option<Reading>>;
+
+    /// Asks it to watch a URI. Called only if [`Offers::subscriptions`] is set.
+    fn subscribe(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()>;
+
+    /// Asks it to stop watching a URI whose `subscribe` succeeded.
+    fn unsubscribe(&self, uri: Arc<str>) -> Answer<'_, ()>;
+
+    /// Suggests values for a template's variable. Called only if [`Offers::completions`] is set.
+    fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion>;
+
+    /// Ends it: calls that wait are answered [`Error::Unavailable`], the one that runs may finish. Resolves when nothing of it runs any more.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}

@@ -1,0 +1,222 @@
+//! Plain values. Names and meanings are those of `wit/provider.wit`, which documents each field.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+/// For whom a resource is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// Hints for the client.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Annotations {
+    /// For whom it is meant.
+    pub audience: Option<Vec<Role>>,
+    /// From 0.0 to 1.0.
+    pub priority: Option<f64>,
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub last_modified: Option<u64>,
+}
+
+/// The background an icon is drawn for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IconTheme {
+    /// A light background.
+    Light,
+    /// A dark background.
+    Dark,
+}
+
+/// An icon a client may show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Icon {
+    /// An `https:` URL or a `data:` URI.
+    pub src: String,
+    /// Media type of the image.
+    pub mime_type: Option<String>,
+    /// `48x48`, or `any`.
+    pub sizes: Option<Vec<String>>,
+    /// Absent: good on both.
+    pub theme: Option<IconTheme>,
+}
+
+/// One resource in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceInfo {
+    /// Absolute URI of at most 8 KiB, byte for byte as the provider gave it.
+    pub uri: Arc<str>,
+    /// Short programmatic name.
+    pub name: String,
+    /// Name for people.
+    pub title: Option<String>,
+    /// What it is, for the model to decide whether to read it.
+    pub description: Option<String>,
+    /// Media type of what a read gives.
+    pub mime_type: Option<String>,
+    /// Bytes of the content before any encoding.
+    pub size: Option<u64>,
+    /// Icons a client may show.
+    pub icons: Option<Vec<Icon>>,
+    /// Hints for the client.
+    pub annotations: Option<Annotations>,
+    /// MCP's `_meta`.
+    pub meta: Option<Map<String, Value>>,
+}
+
+impl ResourceInfo {
+    /// A resource with a URI and a name, and nothing else said.
+    pub fn new(uri: impl Into<Arc<str>>, name: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            icons: None,
+            annotations: None,
+            meta: None,
+        }
+    }
+}
+
+/// A family of resources that are not listed one by one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TemplateInfo {
+    /// RFC 6570, as the provider gave it.
+    pub uri_template: Arc<str>,
+    /// Short programmatic name.
+    pub name: String,
+    /// Name for people.
+    pub title: Option<String>,
+    /// What the family is.
+    pub description: Option<String>,
+    /// Media type, only if every member has it.
+    pub mime_type: Option<String>,
+    /// Icons a client may show.
+    pub icons: Option<Vec<Icon>>,
+    /// Hints for the client.
+    pub annotations: Option<Annotations>,
+    /// MCP's `_meta`.
+    pub meta: Option<Map<String, Value>>,
+}
+
+impl TemplateInfo {
+    /// A template with a name, and nothing else said.
+    pub fn new(uri_template: impl Into<Arc<str>>, name: impl Into<String>) -> Self {
+        Self {
+            uri_template: uri_template.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            icons: None,
+            annotations: None,
+            meta: None,
+        }
+    }
+}
+
+/// How long an answer may be used without asking again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// For so long, or until it is announced as changed.
+    For(Duration),
+    /// Until it is announced as changed.
+    UntilAnnounced,
+}
+
+/// One page of a provider's list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResourcePage {
+    /// In the order to be shown.
+    pub resources: Vec<ResourceInfo>,
+    /// Absent: this was the last page.
+    pub next_cursor: Option<String>,
+    /// How long the whole list may be used; the first page's counts.
+    pub reuse: Option<Reuse>,
+}
+
+/// What the template that a URI matched says about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateMatch {
+    /// The template, exactly as the provider gave it.
+    pub uri_template: Arc<str>,
+    /// Name and decoded value of each variable found in the URI, in the order of the template.
+    pub variables: Vec<(String, String)>,
+}
+
+/// A request for one resource.
+#[derive(Debug, Clone)]
+pub struct ReadRequest {
+    /// What the client sent, unchanged.
+    pub uri: Arc<str>,
+    /// The template it matched; absent for a URI that the provider listed.
+    pub matched: Option<Arc<TemplateMatch>>,
+    /// A version this provider gave for this URI, and whose content the host still holds.
+    pub if_none_match: Option<String>,
+}
+
+/// The bytes of one content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// UTF-8 text.
+    Text(String),
+    /// Anything else.
+    Blob(Bytes),
+}
+
+/// One content of a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contents {
+    /// Absent: the URI asked for.
+    pub uri: Option<Arc<str>>,
+    /// Absent: what the list or the template says.
+    pub mime_type: Option<String>,
+    /// The bytes.
+    pub body: Body,
+    /// MCP's `_meta`.
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// What a resource holds at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// One or more.
+    pub contents: Vec<Contents>,
+    /// Differs whenever the contents differ.
+    pub version: Option<String>,
+    /// Absent: ask again each time.
+    pub reuse: Option<Reuse>,
+}
+
+/// A request for suggestions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletionRequest {
+    /// One of the provider's templates, exactly.
+    pub uri_template: Arc<str>,
+    /// The variable being filled in.
+    pub argument: String,
+    /// What is typed of it.
+    pub value: String,
+    /// Name and value of the variables filled in already.
+    pub known: Vec<(String, String)>,
+}
+
+/// Suggestions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// Best first.
+    pub values: Vec<String>,
+    /// How many there are in all.
+    pub total: Option<u32>,
+    /// Whether there are more than `values`.
+    pub has_more: Option<bool>,
+}
