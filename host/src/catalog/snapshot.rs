@@ -123,7 +123,7 @@ impl Places {
 
 impl Snapshot {
     /// Merges the lists of these places, which are in order. What a client sees keeps its number if it is what `before` says.
-    pub(super) fn new(number: u64, places: Vec<Place>, before: &Arc<Merged>) -> Self {
+    pub(crate) fn new(number: u64, places: Vec<Place>, before: &Arc<Merged>) -> Self {
         let mut exact: HashMap<Arc<str>, Places> = HashMap::new();
         let mut templates: HashMap<Arc<str>, ()> = HashMap::new();
         let mut merged = Merged { number: before.number + 1, ..Merged::default() };

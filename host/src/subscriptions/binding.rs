@@ -83,6 +83,8 @@ pub(super) struct Binding {
     pub dirty: bool,
     /// A walk came to its end once.
     pub walked: bool,
+    /// The catalog changed again before a walk had come to its end: there may have been an owner between the one before and the next.
+    pub passed: bool,
     /// Walks in a row that found what was there before.
     pub fruitless: u32,
     /// Fires when the next walk that an announcement asks for may begin.

@@ -264,6 +264,8 @@ impl Reducer {
             let Some(binding) = self.bindings.get_mut(&uri) else { continue };
             let deferred = binding.owner.is_none() && binding.walk.is_none() && !binding.walked;
             if !deferred && !binding.is_found_again(&self.snapshot.candidates(&uri)) {
+                // Whoever owned it for a moment may have been read meanwhile.
+                binding.passed |= binding.dirty || binding.walk.is_some();
                 binding.dirty = true;
                 self.advance(&uri);
             }
@@ -384,6 +386,7 @@ impl Reducer {
             if binding.call.is_some() {
                 return;
             }
+            binding.held.retain(Held::is_alive);
             if binding.listeners.is_empty() {
                 (binding.owner, binding.walk, binding.dirty) = (None, None, false);
                 match binding.held.pop() {
@@ -449,7 +452,7 @@ impl Reducer {
         let Some(binding) = self.bindings.get_mut(uri) else { return };
         let before = binding.owner.as_ref().map(|owner| owner.candidate.source);
         let after = owner.as_ref().map(|owner| owner.candidate.source);
-        let changed = binding.walked && before != after;
+        let changed = std::mem::take(&mut binding.passed) || (binding.walked && before != after);
         let settled = owner.as_ref().is_none_or(Owner::is_settled);
         let watching = owner.as_ref().is_some_and(Owner::is_settled);
         if changed {
