@@ -80,6 +80,13 @@ pub struct Candidate {
     pub mime_type: Option<String>,
 }
 
+impl Candidate {
+    /// Who it is, and whether it lists the URI: what makes one search for an owner go as another did.
+    pub(crate) fn step(&self) -> (Source, bool) {
+        (self.source, self.matched.is_none())
+    }
+}
+
 impl std::fmt::Debug for Candidate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Candidate").field("name", &self.name).field("source", &self.source).field("matched", &self.matched).finish()

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::{
-    Answer, Announcer, Body, Completion, CompletionRequest, Contents, Error, EventQueue, Offers, Provider, ReadRequest, Reading, ResourceInfo,
-    ResourcePage, Reuse, Source, TemplateInfo, TemplateMatch,
+    Announcer, Answer, Body, Completion, CompletionRequest, Contents, Error, EventQueue, Offers, Provider, ReadRequest, Reading,
+    ResourceInfo, ResourcePage, Reuse, Source, TemplateInfo, TemplateMatch,
 };
 
 #[derive(Default)]

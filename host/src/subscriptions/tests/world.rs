@@ -137,7 +137,12 @@ impl World {
                 ledger: player.announcer.ledger().clone(),
                 lists: Arc::new(Lists::check("p", resources, templates)),
             };
-            Place { slot: player.source.slot, name: format!("p{}", player.source.slot).into(), direct: false, state: State::Serving(serving) }
+            Place {
+                slot: player.source.slot,
+                name: format!("p{}", player.source.slot).into(),
+                direct: false,
+                state: State::Serving(serving),
+            }
         });
         self.snapshot = Arc::new(Snapshot::new(self.number, places.collect(), &self.merged));
         self.merged = self.snapshot.merged.clone();
@@ -341,7 +346,9 @@ impl World {
         let watches = self.watching.contains(&(candidate.source, instance, uri.clone()));
         match kind {
             Kind::Subscribe => assert!(!watches, "law 2: subscribe of what is watched"),
-            Kind::Unsubscribe => assert!(watches || !self.players[candidate.source.slot as usize].alive, "law 2: unsubscribe of what is not watched"),
+            Kind::Unsubscribe => {
+                assert!(watches || !self.players[candidate.source.slot as usize].alive, "law 2: unsubscribe of what is not watched")
+            }
             Kind::Probe => {}
         }
         let before = self.in_flight.insert(uri, InFlight { candidate, instance, kind });
@@ -357,8 +364,7 @@ impl World {
     pub fn truth(&self, uri: &str) -> View {
         self.snapshot.candidates(uri).iter().find_map(|candidate| {
             let player = &self.players[candidate.source.slot as usize];
-            (verdict(player, uri) != Verdict::NotFound)
-                .then(|| (candidate.source, player.versions.get(uri).copied().unwrap_or_default()))
+            (verdict(player, uri) != Verdict::NotFound).then(|| (candidate.source, player.versions.get(uri).copied().unwrap_or_default()))
         })
     }
 
