@@ -1,1 +1,2 @@
 //! Providers that are WebAssembly components.
+mod bindings;
