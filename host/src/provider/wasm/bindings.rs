@@ -3,8 +3,6 @@
 //! Exports are called asynchronously, since a guest may yield at an epoch tick. Imports are plain functions: each returns at once, as the
 //! contract promises, so none of them can block a worker thread.
 
-#![allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::expect_used)]
-
 wasmtime::component::bindgen!({
     path: "wit",
     world: "wharf:host/host",
