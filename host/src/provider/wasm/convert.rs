@@ -205,7 +205,7 @@ impl Taker<'_> {
     }
 
     fn whole(&self, of: &str, field: &str, number: f64) -> Option<u64> {
-        if number >= 0.0 && number < NUMBERS_BELOW && number.fract() == 0.0 {
+        if (0.0..NUMBERS_BELOW).contains(&number) && number.fract() == 0.0 {
             return Some(number as u64);
         }
         self.warn(of, &format!("its {field} was left out"), &format!("{number} is not a whole number from 0 to 2^53"));

@@ -94,6 +94,7 @@ impl resources::Guest for Live {
                 while Instant::now() < end {
                     std::hint::spin_loop();
                 }
+                log(format!("slow {ms}"));
                 ms.into()
             }
             ["more", _] => what.into(),
