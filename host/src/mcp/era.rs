@@ -99,7 +99,9 @@ mod tests {
 
     #[test]
     fn all_else_is_legacy() {
-        for said in [Said::Nothing, Said::Garbled, Said::Text("2025-11-25"), Said::Text("v999"), Said::Text("9999"), Said::Text("2026-0728-")] {
+        for said in
+            [Said::Nothing, Said::Garbled, Said::Text("2025-11-25"), Said::Text("v999"), Said::Text("9999"), Said::Text("2026-0728-")]
+        {
             assert_eq!(era("resources/read", r#"{"_meta":{"progressToken":1}}"#, said), Era::Legacy, "{said:?}");
         }
         assert_eq!(era("resources/read", r#"{"_meta":5}"#, Said::Nothing), Era::Legacy);

@@ -141,7 +141,9 @@ impl RpcError {
             ReadError::InvalidUri(reason) => {
                 Self::invalid_params(format!("`uri` is not a valid resource URI: {reason}")).with(uri_data(Some(uri), Some(reason)))
             }
-            ReadError::Provider { error: Error::Invalid(reason), .. } => Self::invalid_params(reason).with(uri_data(Some(uri), Some(reason))),
+            ReadError::Provider { error: Error::Invalid(reason), .. } => {
+                Self::invalid_params(reason).with(uri_data(Some(uri), Some(reason)))
+            }
             ReadError::Provider { provider, error } => {
                 let mut data = Map::new();
                 data.insert("kind".into(), error.kind().into());
@@ -158,8 +160,9 @@ impl RpcError {
     pub fn from_subscribe(error: &SubscribeError, uri: Option<&str>) -> Self {
         match error {
             SubscribeError::Limit(limit) => Self::limit(limit.to_string(), limit.cap),
-            SubscribeError::InvalidUri(reason) => Self::invalid_params(format!("not a valid resource URI: {reason}"))
-                .with(uri_data(uri, Some(reason))),
+            SubscribeError::InvalidUri(reason) => {
+                Self::invalid_params(format!("not a valid resource URI: {reason}")).with(uri_data(uri, Some(reason)))
+            }
         }
     }
 }

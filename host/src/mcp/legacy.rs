@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde_json::value::RawValue;
 
 use super::{
@@ -102,22 +102,8 @@ pub async fn batch(server: &Server, entries: &[&RawValue], envelope: &Envelope<'
         Ok(_) => return Reply::error(Id::NULL, &RpcError::invalid_request("only a session of 2025-03-26 has batches: send one message")),
         Err(error) => return Reply::error(Id::NULL, &error),
     };
-    let session = &session;
-    let mut answers = stream::iter(entries)
-        .map(|entry| async move {
-            match parse_one(entry.get()) {
-                Ok(Message::Request(request)) => {
-                    let result = match &*request.method {
-                        "initialize" => Err(RpcError::invalid_request("`initialize` has no place in a batch")),
-                        _ => answer(server, session, &request).await,
-                    };
-                    Some((request.id, result.unwrap_or_else(|error| encode::error(request.id, &error))))
-                }
-                Ok(Message::Notification(_) | Message::Response) => None,
-                Err(Rejected { id, error }) => Some((id, encode::error(id, &error))),
-            }
-        })
-        .buffered(BATCH_WIDTH);
+    let work: Vec<BoxFuture<'_, _>> = entries.iter().map(|text| answer_entry(server, &session, text.get()).boxed()).collect();
+    let mut answers = stream::iter(work).buffered(BATCH_WIDTH);
     let mut all = vec![b'['];
     while let Some(one) = answers.next().await {
         let Some((id, mut answer)) = one else { continue };
@@ -134,6 +120,21 @@ pub async fn batch(server: &Server, entries: &[&RawValue], envelope: &Envelope<'
     }
     all.push(b']');
     Reply::Message(Status::Ok, all)
+}
+
+/// The answer to one entry of a batch, if it wants one.
+async fn answer_entry<'a>(server: &Server, session: &Session, text: &'a str) -> Option<(Id<'a>, Vec<u8>)> {
+    match parse_one(text) {
+        Ok(Message::Request(request)) => {
+            let result = match &*request.method {
+                "initialize" => Err(RpcError::invalid_request("`initialize` has no place in a batch")),
+                _ => answer(server, session, &request).await,
+            };
+            Some((request.id, result.unwrap_or_else(|error| encode::error(request.id, &error))))
+        }
+        Ok(Message::Notification(_) | Message::Response) => None,
+        Err(Rejected { id, error }) => Some((id, encode::error(id, &error))),
+    }
 }
 
 fn empty(request: &Request<'_>) -> Vec<u8> {

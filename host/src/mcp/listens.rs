@@ -71,11 +71,9 @@ pub async fn listen(server: &Server, request: &Request<'_>) -> Result<ListenStre
         Some(uris) => serde_json::from_str(uris.get())
             .map_err(|_| RpcError::invalid_params("`notifications.resourceSubscriptions` must be an array of strings"))?,
     };
-    let permit = server
-        .listens
-        .clone()
-        .try_acquire_owned()
-        .map_err(|_| RpcError::limit(format!("too many listens: at most {} in the whole host", server.caps.listens), server.caps.listens))?;
+    let permit = server.listens.clone().try_acquire_owned().map_err(|_| {
+        RpcError::limit(format!("too many listens: at most {} in the whole host", server.caps.listens), server.caps.listens)
+    })?;
     let uris: IndexSet<Arc<str>> = uris.into_iter().map(Arc::from).collect();
     let listener = server.subscriptions.listen(server.caller(), list_changed);
     if !uris.is_empty() {

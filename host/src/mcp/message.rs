@@ -339,7 +339,8 @@ mod tests {
 
     #[test]
     fn params_are_an_object_or_absent() {
-        for (params, fits) in [("{}", true), ("null", true), ("[]", false), ("5", false), ("\"a\"", false), (r#"{"uri":1,"uri":2}"#, false)] {
+        for (params, fits) in [("{}", true), ("null", true), ("[]", false), ("5", false), ("\"a\"", false), (r#"{"uri":1,"uri":2}"#, false)]
+        {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{params}}}"#);
             assert_eq!(request(&text).params().is_ok(), fits, "{params}");
         }

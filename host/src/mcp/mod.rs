@@ -157,7 +157,8 @@ impl Texts {
             server.insert("title".into(), title.into());
         }
         // Some clients drop a whole server whose tools or prompts they cannot list, so both are there, and empty.
-        let capabilities = json!({ "resources": { "subscribe": true, "listChanged": true }, "completions": {}, "tools": {}, "prompts": {} });
+        let capabilities =
+            json!({ "resources": { "subscribe": true, "listChanged": true }, "completions": {}, "tools": {}, "prompts": {} });
         let instructions = instructions.map(|text| format!(",\"instructions\":{}", Value::from(text))).unwrap_or_default();
         Self {
             initialize: format!("\"capabilities\":{capabilities},\"serverInfo\":{server}{instructions}"),

@@ -89,7 +89,8 @@ pub async fn complete(server: &Server, era: Era, request: &Request<'_>) -> Resul
             let uri = Params::text("ref.uri", reference.uri)?;
             let caller = server.caller();
             let known = server.catalog.templates(&caller, None).await?.list;
-            let known = known.templates.iter().any(|info| *info.uri_template == *uri) || known.resources.iter().any(|info| *info.uri == *uri);
+            let known =
+                known.templates.iter().any(|info| *info.uri_template == *uri) || known.resources.iter().any(|info| *info.uri == *uri);
             if !known {
                 return Err(RpcError::invalid_params("`ref.uri`: there is no such resource or template"));
             }

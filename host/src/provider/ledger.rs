@@ -55,11 +55,7 @@ impl Default for Ledger {
 impl Ledger {
     /// What holds for this URI now.
     pub fn now(&self, uri: &str) -> Moment {
-        Moment {
-            epoch: self.epoch(uri).load(SeqCst),
-            instance: self.instance.load(SeqCst),
-            watch: self.watched.read().get(uri).copied(),
-        }
+        Moment { epoch: self.epoch(uri).load(SeqCst), instance: self.instance.load(SeqCst), watch: self.watched.read().get(uri).copied() }
     }
 
     /// Whether nothing was announced for this URI since `then`, by the same instance.
