@@ -191,6 +191,14 @@ impl std::fmt::Debug for Announcer {
 }
 
 impl Updated {
+    /// Adds to it. Past [`WAITING_URIS`], all count as updated.
+    pub fn join(&mut self, other: Self) {
+        match (&mut *self, other) {
+            (Self::These(waiting), Self::These(more)) if waiting.len() + more.len() <= WAITING_URIS => waiting.extend(more),
+            _ => *self = Self::All,
+        }
+    }
+
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::These(uris) if uris.is_empty())

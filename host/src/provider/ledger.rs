@@ -58,6 +58,11 @@ impl Ledger {
         Moment { epoch: self.epoch(uri).load(SeqCst), instance: self.instance.load(SeqCst), watch: self.watched.read().get(uri).copied() }
     }
 
+    /// The number of the instance that answers now.
+    pub fn instance(&self) -> u64 {
+        self.instance.load(SeqCst)
+    }
+
     /// Whether nothing was announced for this URI since `then`, by the same instance.
     pub fn still(&self, uri: &str, then: &Moment) -> bool {
         self.epoch(uri).load(SeqCst) == then.epoch && self.instance.load(SeqCst) == then.instance

@@ -9,6 +9,7 @@ mod error;
 mod events;
 mod ledger;
 mod types;
+pub mod uri;
 pub mod wasm;
 
 use std::sync::Arc;

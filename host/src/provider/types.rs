@@ -85,6 +85,29 @@ impl ResourceInfo {
             meta: None,
         }
     }
+
+    /// About how many bytes it takes in memory.
+    pub(crate) fn weight(&self) -> usize {
+        let texts = [&self.title, &self.description, &self.mime_type];
+        let icons = self.icons.iter().flatten().map(|icon| size_of::<Icon>() + icon.src.len());
+        let meta = self.meta.as_ref().map_or(0, |meta| meta.iter().map(|(key, value)| key.len() + weigh(value)).sum());
+        size_of::<Self>()
+            + self.uri.len()
+            + self.name.len()
+            + texts.into_iter().flatten().map(String::len).sum::<usize>()
+            + icons.sum::<usize>()
+            + meta
+    }
+}
+
+fn weigh(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(weigh).sum(),
+            Value::Object(members) => members.iter().map(|(key, value)| key.len() + weigh(value)).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
 }
 
 /// A family of resources that are not listed one by one.

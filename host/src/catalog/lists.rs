@@ -1,0 +1,161 @@
+//! What one provider lists: fetched page by page under caps, checked entry by entry.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::time::timeout;
+
+use super::template::Template;
+use crate::provider::{Error, Provider, ResourceInfo, Reuse, TemplateInfo};
+
+/// Pages a provider may need for its list.
+pub const LIST_PAGES: usize = 1_000;
+/// Resources, and likewise templates, that one provider may have.
+pub const LIST_ENTRIES: usize = 100_000;
+/// Bytes that all of them may take together.
+pub const LIST_BYTES: usize = 64 << 20;
+/// How long a provider may take for all pages.
+pub const LIST_TIME: Duration = Duration::from_secs(30);
+/// How long a list may be used if the provider does not say.
+pub const LIST_REUSE: Duration = Duration::from_secs(2);
+/// How often a list is begun anew because a cursor was refused on the way: it changed under the walk.
+const LIST_STARTS: usize = 3;
+/// Refused entries that are named one by one; the rest is counted.
+const NAMED: usize = 10;
+/// The host's own scheme.
+const OWN_SCHEME: &str = "wharf:";
+
+/// What a provider lists.
+#[derive(Debug, Default)]
+pub struct Lists {
+    /// In the provider's order, each URI once.
+    pub resources: Vec<Arc<ResourceInfo>>,
+    index: HashMap<Arc<str>, usize>,
+    /// In the provider's order, each template once.
+    pub templates: Vec<(Arc<TemplateInfo>, Template)>,
+}
+
+impl Lists {
+    /// The media type that the list says of this URI.
+    pub(super) fn mime_type(&self, uri: &str) -> Option<&String> {
+        self.resources[*self.index.get(uri)?].mime_type.as_ref()
+    }
+
+    /// Whether a client sees no difference.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        self.resources == other.resources && self.templates.iter().map(|(info, _)| info).eq(other.templates.iter().map(|(info, _)| info))
+    }
+
+    /// Asks a provider for both its lists.
+    ///
+    /// # Errors
+    /// What the provider answered; [`Error::Failed`] past [`LIST_PAGES`], [`LIST_ENTRIES`], [`LIST_BYTES`] or [`LIST_TIME`], or if a
+    /// cursor comes twice.
+    pub(super) async fn fetch(name: &str, provider: &dyn Provider) -> Result<(Self, Reuse), Error> {
+        match timeout(LIST_TIME, Self::ask(name, provider)).await {
+            Ok(lists) => lists,
+            Err(_) => Err(Error::Failed(format!("its list took longer than {}", humantime::format_duration(LIST_TIME)))),
+        }
+    }
+
+    async fn ask(name: &str, provider: &dyn Provider) -> Result<(Self, Reuse), Error> {
+        let mut starts = 0;
+        let (resources, reuse) = loop {
+            match pages(provider).await {
+                Err(Error::Invalid(_)) if starts + 1 < LIST_STARTS => starts += 1,
+                other => break other?,
+            }
+        };
+        let templates = provider.templates().await?;
+        if templates.len() > LIST_ENTRIES {
+            return Err(Error::Failed(format!("it has more than {LIST_ENTRIES} templates")));
+        }
+        Ok((Self::check(name, resources, templates), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
+    }
+
+    fn check(name: &str, resources: Vec<ResourceInfo>, templates: Vec<TemplateInfo>) -> Self {
+        let mut refused = Refused { name, count: 0 };
+        let mut index = HashMap::with_capacity(resources.len());
+        let mut kept = Vec::with_capacity(resources.len());
+        for resource in resources {
+            if is_own(&resource.uri) {
+                refused.entry(&resource.uri, "the scheme wharf: is the host's own");
+            } else if index.contains_key(&resource.uri) {
+                refused.entry(&resource.uri, "it is listed twice; the first one counts");
+            } else {
+                index.insert(resource.uri.clone(), kept.len());
+                kept.push(Arc::new(resource));
+            }
+        }
+        let mut seen = HashSet::new();
+        let mut matchable = Vec::with_capacity(templates.len());
+        for info in templates {
+            if is_own(&info.uri_template) {
+                refused.entry(&info.uri_template, "the scheme wharf: is the host's own");
+                continue;
+            }
+            match Template::parse(&info.uri_template) {
+                Err(error) => refused.entry(&info.uri_template, &error.to_string()),
+                Ok(_) if !seen.insert(info.uri_template.clone()) => {
+                    refused.entry(&info.uri_template, "it is listed twice; the first one counts")
+                }
+                Ok(template) => matchable.push((Arc::new(info), template)),
+            }
+        }
+        refused.sum_up();
+        Self { resources: kept, index, templates: matchable }
+    }
+}
+
+async fn pages(provider: &dyn Provider) -> Result<(Vec<ResourceInfo>, Option<Reuse>), Error> {
+    let mut resources = Vec::new();
+    let (mut bytes, mut cursor, mut reuse) = (0, None, None);
+    let mut seen = HashSet::new();
+    for number in 0..LIST_PAGES {
+        let page = provider.list(cursor).await?;
+        if number == 0 {
+            reuse = page.reuse;
+        }
+        bytes += page.resources.iter().map(ResourceInfo::weight).sum::<usize>();
+        resources.extend(page.resources);
+        if resources.len() > LIST_ENTRIES {
+            return Err(Error::Failed(format!("its list has more than {LIST_ENTRIES} entries")));
+        }
+        if bytes > LIST_BYTES {
+            return Err(Error::Failed(format!("its list takes more than {LIST_BYTES} bytes")));
+        }
+        let Some(next) = page.next_cursor else { return Ok((resources, reuse)) };
+        if !seen.insert(next.clone()) {
+            return Err(Error::Failed("its list comes back to a cursor it gave before".into()));
+        }
+        cursor = Some(next);
+    }
+    Err(Error::Failed(format!("its list has more than {LIST_PAGES} pages")))
+}
+
+fn is_own(uri: &str) -> bool {
+    uri.get(..OWN_SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(OWN_SCHEME))
+}
+
+struct Refused<'a> {
+    name: &'a str,
+    count: usize,
+}
+
+impl Refused<'_> {
+    fn entry(&mut self, uri: &str, why: &str) {
+        self.count += 1;
+        if self.count <= NAMED {
+            tracing::warn!(provider = self.name, "left out of its list: {uri}: {why}");
+        }
+    }
+
+    fn sum_up(&self) {
+        if self.count > NAMED {
+            tracing::warn!(provider = self.name, "left out of its list: {} more", self.count - NAMED);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The catalog at one moment: which provider stands where, what its lists say, and so who may own a URI. Never changes.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
+
+use super::lists::Lists;
+use crate::provider::{Ledger, Provider, ResourceInfo, Source, TemplateInfo, TemplateMatch};
+
+/// The lists of all providers at one moment, merged in order.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// Raised at each change of what is below.
+    pub number: u64,
+    /// Each URI once.
+    pub resources: Vec<Arc<ResourceInfo>>,
+    /// Each template once.
+    pub templates: Vec<Arc<TemplateInfo>>,
+}
+
+impl Merged {
+    /// Whether a client sees no difference.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        self.number == other.number || (self.resources == other.resources && self.templates == other.templates)
+    }
+}
+
+/// A provider that serves.
+#[derive(Clone)]
+pub struct Serving {
+    /// Which generation.
+    pub source: Source,
+    /// Who answers.
+    pub provider: Arc<dyn Provider>,
+    /// The freshness of its answers.
+    pub ledger: Arc<Ledger>,
+    /// Its last good lists.
+    pub lists: Arc<Lists>,
+}
+
+/// How far a provider is.
+#[derive(Clone)]
+pub enum State {
+    /// It has never been loaded yet, and is about to be: whoever may need it waits for it.
+    Loading,
+    /// It could not be loaded. It owns nothing.
+    Refused,
+    /// It serves, or did when it was last asked.
+    Serving(Serving),
+}
+
+/// A place in the order.
+#[derive(Clone)]
+pub struct Place {
+    /// The provider's number for life.
+    pub slot: u32,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Whether it is a direct registration, whose URIs go before all others of their kind.
+    pub direct: bool,
+    /// Whether there is something to ask.
+    pub state: State,
+}
+
+/// Someone who may own a URI.
+#[derive(Clone)]
+pub struct Candidate {
+    /// The provider's name.
+    pub name: Arc<str>,
+    /// Which generation of it.
+    pub source: Source,
+    /// Who answers.
+    pub provider: Arc<dyn Provider>,
+    /// The freshness of its answers.
+    pub ledger: Arc<Ledger>,
+    /// The template that the URI matches; absent if the URI is listed.
+    pub matched: Option<Arc<TemplateMatch>>,
+    /// The media type that the list, or the template, says.
+    pub mime_type: Option<String>,
+}
+
+impl std::fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Candidate").field("name", &self.name).field("source", &self.source).field("matched", &self.matched).finish()
+    }
+}
+
+/// See the module's page.
+#[derive(Default)]
+pub struct Snapshot {
+    /// Raised at each change of anything.
+    pub number: u64,
+    /// In order: direct ones first.
+    pub places: Vec<Place>,
+    /// What clients see of it.
+    pub merged: Arc<Merged>,
+    /// The places that list a URI, in order.
+    exact: HashMap<Arc<str>, Places>,
+}
+
+/// Nearly every URI is listed by one provider only.
+enum Places {
+    One(u32),
+    Many(Vec<u32>),
+}
+
+impl Places {
+    fn as_slice(&self) -> &[u32] {
+        match self {
+            Self::One(place) => std::slice::from_ref(place),
+            Self::Many(places) => places,
+        }
+    }
+
+    fn push(&mut self, place: u32) {
+        match self {
+            Self::One(first) => *self = Self::Many(vec![*first, place]),
+            Self::Many(places) => places.push(place),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Merges the lists of these places, which are in order. What a client sees keeps its number if it is what `before` says.
+    pub(super) fn new(number: u64, places: Vec<Place>, before: &Arc<Merged>) -> Self {
+        let mut exact: HashMap<Arc<str>, Places> = HashMap::new();
+        let mut templates: HashMap<Arc<str>, ()> = HashMap::new();
+        let mut merged = Merged { number: before.number + 1, ..Merged::default() };
+        for (at, serving) in serving(&places) {
+            for resource in &serving.lists.resources {
+                match exact.entry(resource.uri.clone()) {
+                    Entry::Vacant(vacant) => {
+                        vacant.insert(Places::One(at));
+                        merged.resources.push(resource.clone());
+                    }
+                    Entry::Occupied(mut occupied) => occupied.get_mut().push(at),
+                }
+            }
+            for (template, _) in &serving.lists.templates {
+                if templates.insert(template.uri_template.clone(), ()).is_none() {
+                    merged.templates.push(template.clone());
+                }
+            }
+        }
+        let merged = if merged.says_the_same(before) { before.clone() } else { Arc::new(merged) };
+        Self { number, places, merged, exact }
+    }
+
+    /// Who may own this URI, in the order in which they are asked: exact among the direct ones, exact among the providers, templates of the
+    /// direct ones, templates of the providers.
+    pub fn candidates(&self, uri: &str) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        for at in self.listed_by(uri) {
+            let place = &self.places[*at as usize];
+            if let State::Serving(serving) = &place.state {
+                candidates.push(candidate(place, serving, None, serving.lists.mime_type(uri)));
+            }
+        }
+        for place in &self.places {
+            let State::Serving(serving) = &place.state else { continue };
+            for (info, template) in &serving.lists.templates {
+                if let Some(variables) = template.matches(uri) {
+                    let matched = TemplateMatch { uri_template: info.uri_template.clone(), variables };
+                    candidates.push(candidate(place, serving, Some(matched), info.mime_type.as_ref()));
+                }
+            }
+        }
+        candidates
+    }
+
+    /// Whether a provider that still loads could go before this candidate, or own the URI if there is none.
+    pub(super) fn waits_for(&self, first: Option<&Candidate>) -> bool {
+        // Whatever is loading may list the URI, and a listed URI goes before any template.
+        let up_to = match first {
+            Some(Candidate { source, matched: None, .. }) => self.places.iter().position(|place| place.slot == source.slot),
+            _ => None,
+        };
+        self.places.iter().take(up_to.unwrap_or(usize::MAX)).any(|place| matches!(place.state, State::Loading))
+    }
+
+    /// The generation that is published in this slot.
+    pub fn generation(&self, slot: u32) -> Option<u64> {
+        self.serving().find(|(place, _)| place.slot == slot).map(|(_, serving)| serving.source.generation)
+    }
+
+    /// The places that serve, in order.
+    pub fn serving(&self) -> impl Iterator<Item = (&Place, &Serving)> {
+        serving(&self.places).map(|(at, serving)| (&self.places[at as usize], serving))
+    }
+
+    /// The URIs that more than one provider lists: the URI, the name of the first, and that of one it goes before.
+    pub(super) fn shadowed(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Arc<str>)> {
+        let name = |at: &u32| &self.places[*at as usize].name;
+        self.exact.iter().flat_map(move |(uri, places)| {
+            let (first, others) = places.as_slice().split_at(1);
+            others.iter().map(move |other| (uri, name(&first[0]), name(other)))
+        })
+    }
+
+    fn listed_by(&self, uri: &str) -> &[u32] {
+        self.exact.get(uri).map_or(&[], Places::as_slice)
+    }
+}
+
+fn serving(places: &[Place]) -> impl Iterator<Item = (u32, &Serving)> {
+    (0..).zip(places).filter_map(|(at, place)| match &place.state {
+        State::Serving(serving) => Some((at, serving)),
+        State::Loading | State::Refused => None,
+    })
+}
+
+fn candidate(place: &Place, serving: &Serving, matched: Option<TemplateMatch>, mime_type: Option<&String>) -> Candidate {
+    Candidate {
+        name: place.name.clone(),
+        source: serving.source,
+        provider: serving.provider.clone(),
+        ledger: serving.ledger.clone(),
+        matched: matched.map(Arc::new),
+        mime_type: mime_type.cloned(),
+    }
+}
