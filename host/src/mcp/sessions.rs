@@ -274,3 +274,6 @@ impl Drop for SessionStream {
         self.session.touch();
     }
 }
+
+#[cfg(test)]
+mod tests;
