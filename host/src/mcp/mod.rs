@@ -1,1 +1,322 @@
-//! The protocol without a transport.
+//! The protocol without a transport: messages, the two eras, dispatch, legacy sessions, listens, and the map of errors.
+//!
+//! MCP is spoken in two eras at once (specification 2026-07-28, Versioning, "Dual-era"): [`legacy`] has sessions, [`modern`] has none. Both
+//! answer from the same [`resources`]. A transport hands in the bytes of a message and what it says beside it ([`Envelope`]), and gets a
+//! [`Reply`]; it knows no method, and nothing here knows a socket or an HTTP status.
+//!
+//! Invariants: an answer is one line of JSON; dropping the future of a request gives up waiting, and never ends what runs in a provider;
+//! nothing here is held across a wait.
+
+pub mod encode;
+pub mod era;
+pub mod error;
+mod legacy;
+mod listens;
+pub mod message;
+mod modern;
+mod pages;
+mod resources;
+mod sessions;
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Weak},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Semaphore, watch},
+    task::AbortHandle,
+};
+
+use self::{
+    encode::Answer,
+    era::{Era, Said},
+    error::{RpcError, Status},
+    message::{Id, Incoming, Message, Rejected},
+    pages::Pages,
+    sessions::Sessions,
+};
+pub use self::{
+    listens::ListenStream,
+    sessions::{EventId, SessionStream},
+};
+use crate::{
+    catalog::{Caller, Catalog},
+    subscriptions::Subscriptions,
+};
+
+/// Who this server says it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Info {
+    /// MCP's `serverInfo.name`.
+    pub name: String,
+    /// Name for people.
+    pub title: Option<String>,
+    /// MCP's `serverInfo.version`.
+    pub version: String,
+    /// What the model should know about this server.
+    pub instructions: Option<String>,
+}
+
+/// How much there may be at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// Legacy sessions. At the cap the one without a stream that idled longest goes; if all have one, there is no new one.
+    pub sessions: usize,
+    /// Requests `subscriptions/listen`.
+    pub listens: usize,
+}
+
+impl Default for Caps {
+    /// 16,384 of each: more than a host has connections for half of, at some kilobytes each.
+    fn default() -> Self {
+        Self { sessions: 16_384, listens: 16_384 }
+    }
+}
+
+/// What a transport says beside a message. Over HTTP these are headers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Envelope<'a> {
+    /// `MCP-Protocol-Version`.
+    pub version: Said<'a>,
+    /// `Mcp-Session-Id`.
+    pub session: Said<'a>,
+    /// `Mcp-Method`.
+    pub method: Said<'a>,
+    /// `Mcp-Name`.
+    pub name: Said<'a>,
+}
+
+/// What goes back for one message, or one batch.
+pub enum Reply {
+    /// A message.
+    Message(Status, Vec<u8>),
+    /// The answer to `initialize`, and the id of the session it began.
+    Session(String, Vec<u8>),
+    /// It was taken, and there is nothing to say.
+    Accepted,
+    /// A stream of messages, the answer being its last one.
+    Listening(ListenStream),
+}
+
+/// One message of a stream.
+#[derive(Debug)]
+pub struct Event {
+    /// For a client that comes back to a legacy session's stream.
+    pub id: Option<EventId>,
+    /// The message, one line of JSON.
+    pub message: Vec<u8>,
+}
+
+/// Resolves when the host stops.
+pub struct Stopping(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl Stopping {
+    fn new(mut stop: watch::Receiver<bool>) -> Self {
+        // A sender that is gone stops as well.
+        Self(Box::pin(async move { drop(stop.wait_for(|stop| *stop).await) }))
+    }
+
+    /// Ready when the host stops. Not to be asked again after that.
+    fn poll_stopped(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+/// The server. One serves any number of transports.
+pub struct Server {
+    catalog: Arc<Catalog>,
+    subscriptions: Subscriptions,
+    pages: Pages,
+    sessions: Arc<Sessions>,
+    listens: Arc<Semaphore>,
+    caps: Caps,
+    stop: watch::Sender<bool>,
+    reaper: AbortHandle,
+    texts: Texts,
+}
+
+/// What is the same in all answers, as fields of a result.
+struct Texts {
+    /// Of `initialize`, after the version.
+    initialize: String,
+    /// Of `server/discover`.
+    discover: String,
+    /// Of the `_meta` of every modern result.
+    server: Arc<str>,
+}
+
+impl Texts {
+    fn new(info: Info) -> Self {
+        let Info { name, title, version, instructions } = info;
+        let mut server = json!({ "name": name, "version": version });
+        if let (Some(title), Some(server)) = (title, server.as_object_mut()) {
+            server.insert("title".into(), title.into());
+        }
+        // Some clients drop a whole server whose tools or prompts they cannot list, so both are there, and empty.
+        let capabilities =
+            json!({ "resources": { "subscribe": true, "listChanged": true }, "completions": {}, "tools": {}, "prompts": {} });
+        let instructions = instructions.map(|text| format!(",\"instructions\":{}", Value::from(text))).unwrap_or_default();
+        Self {
+            initialize: format!("\"capabilities\":{capabilities},\"serverInfo\":{server}{instructions}"),
+            discover: format!("\"supportedVersions\":{},\"capabilities\":{capabilities}{instructions}", json!([era::MODERN])),
+            server: format!("\"io.modelcontextprotocol/serverInfo\":{server}").into(),
+        }
+    }
+}
+
+/// How long a modern client may use an answer, and whether it may share it (2026-07-28, Caching).
+struct Cache {
+    reuse: Duration,
+    scope: &'static str,
+}
+
+impl Cache {
+    /// Private, and for so long.
+    fn private(reuse: Duration) -> Self {
+        Self { reuse, scope: "private" }
+    }
+}
+
+impl Server {
+    /// A server of this catalog with the usual caps. To be called inside a tokio runtime, which gets a task that ends idle sessions.
+    pub fn new(catalog: Arc<Catalog>, subscriptions: Subscriptions, info: Info) -> Self {
+        Self::with_caps(catalog, subscriptions, info, Caps::default())
+    }
+
+    /// Likewise, with these caps.
+    pub fn with_caps(catalog: Arc<Catalog>, subscriptions: Subscriptions, info: Info, caps: Caps) -> Self {
+        let sessions = Arc::new(Sessions::new(caps.sessions));
+        let reaper = tokio::spawn(reap(Arc::downgrade(&sessions))).abort_handle();
+        Self {
+            catalog,
+            subscriptions,
+            pages: Pages::default(),
+            sessions,
+            listens: Arc::new(Semaphore::new(caps.listens)),
+            caps,
+            stop: watch::Sender::new(false),
+            reaper,
+            texts: Texts::new(info),
+        }
+    }
+
+    /// Answers what came in one HTTP request. `body` is one message, or a batch.
+    pub async fn post(&self, body: &[u8], envelope: &Envelope<'_>) -> Reply {
+        match message::parse(body) {
+            Ok(Incoming::One(Message::Request(request))) => match era::of(&request, envelope.version) {
+                Era::Modern => modern::answer(self, &request, Some(envelope)).await,
+                Era::Legacy if request.method == "initialize" => legacy::initialize(self, &request),
+                Era::Legacy => match legacy::session(self, envelope) {
+                    Ok(session) => Reply::of(request.id, legacy::answer(self, &session, &request).await),
+                    Err(error) => Reply::error(request.id, &error),
+                },
+            },
+            Ok(Incoming::One(message)) => self.take(&message, envelope),
+            Ok(Incoming::Batch(entries)) => legacy::batch(self, &entries, envelope).await,
+            Err(Rejected { id, error }) => Reply::error(id, &error),
+        }
+    }
+
+    /// Takes a message that wants no answer. A client's `notifications/cancelled` changes nothing over HTTP: a modern one names an id that
+    /// another client may use as well, and its listen ends when it hangs up.
+    fn take(&self, message: &Message<'_>, envelope: &Envelope<'_>) -> Reply {
+        let verdict = match message {
+            Message::Notification(_) if envelope.version.is_modern_version() => Ok(()),
+            _ if envelope.version.is_modern_version() => Err(RpcError::invalid_request("nothing was asked that this could answer")),
+            _ => legacy::session(self, envelope).map(drop),
+        };
+        verdict.map_or_else(|error| Reply::error(Id::NULL, &error), |()| Reply::Accepted)
+    }
+
+    /// Opens the stream of a legacy session, in place of the one it may have; see [`SessionStream`]. `last_event_id` is the last the client
+    /// has seen of an earlier one, as it says. The error is the message to be sent instead.
+    pub fn stream(&self, envelope: &Envelope<'_>, last_event_id: Option<&str>) -> Result<SessionStream, (Status, Vec<u8>)> {
+        legacy::session(self, envelope)
+            .and_then(|session| session.stream(last_event_id, self.stopping()).ok_or_else(RpcError::session_not_found))
+            .map_err(|error| (error.status, encode::error(Id::NULL, &error)))
+    }
+
+    /// Ends a legacy session, its subscriptions and its stream.
+    pub fn end_session(&self, envelope: &Envelope<'_>) -> Result<(), (Status, Vec<u8>)> {
+        let ended = legacy::session(self, envelope).map(|session| self.sessions.close(&session.id()));
+        match ended {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(RpcError::session_not_found()),
+            Err(error) => Err(error),
+        }
+        .map_err(|error| (error.status, encode::error(Id::NULL, &error)))
+    }
+
+    /// How many legacy sessions there are.
+    pub fn session_count(&self) -> usize {
+        self.sessions.count()
+    }
+
+    /// How many listens there are.
+    pub fn listen_count(&self) -> usize {
+        self.caps.listens - self.listens.available_permits()
+    }
+
+    /// Ends all streams, those that are still to come as well: listens with their result, those of sessions without a word.
+    pub fn end_streams(&self) {
+        self.stop.send_replace(true);
+    }
+
+    fn stopping(&self) -> Stopping {
+        Stopping::new(self.stop.subscribe())
+    }
+
+    /// Who asks.
+    fn caller(&self) -> Caller {
+        Caller
+    }
+
+    /// Begins a result in the form of the era.
+    fn begin(&self, era: Era, id: Id<'_>, expected: usize) -> Answer {
+        let mut answer = Answer::begin(id, expected);
+        if era == Era::Modern {
+            answer.fields("\"resultType\":\"complete\"");
+        }
+        answer
+    }
+
+    /// Ends it. What has no [`Cache`] is not for keeping.
+    fn finish(&self, era: Era, mut answer: Answer, cache: Option<Cache>) -> Vec<u8> {
+        if era == Era::Modern {
+            if let Some(Cache { reuse, scope }) = cache {
+                answer.fields(&format!("\"ttlMs\":{},\"cacheScope\":\"{scope}\"", reuse.as_millis()));
+            }
+            answer.object("_meta", &self.texts.server);
+        }
+        answer.finish()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.reaper.abort();
+    }
+}
+
+impl Reply {
+    fn error(id: Id<'_>, error: &RpcError) -> Self {
+        Self::Message(error.status, encode::error(id, error))
+    }
+
+    fn of(id: Id<'_>, answer: Result<Vec<u8>, RpcError>) -> Self {
+        answer.map_or_else(|error| Self::error(id, &error), |message| Self::Message(Status::Ok, message))
+    }
+}
+
+async fn reap(sessions: Weak<Sessions>) {
+    let mut tick = tokio::time::interval(sessions::REAPED_EVERY);
+    loop {
+        tick.tick().await;
+        let Some(sessions) = sessions.upgrade() else { return };
+        sessions.reap();
+    }
+}

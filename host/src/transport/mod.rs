@@ -1,1 +1,3 @@
-//! How messages travel.
+//! How messages travel: bytes come in, a [`crate::mcp::Server`] answers, bytes go out. What a resource is, nothing here knows.
+
+pub mod http;

@@ -1,0 +1,440 @@
+//! Writing answers: MCP's JSON of resources, templates and contents, and the frame around a result.
+//!
+//! Invariants: an answer is written once, into one buffer, borrowing from the catalog's values; nothing is built as a tree first. A field
+//! that the provider did not give is left out, never null.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use base64::{display::Base64Display, engine::general_purpose::STANDARD};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Map, Value};
+
+use super::{error::RpcError, message::Id};
+use crate::{
+    provider::{Annotations, Body, Contents, Icon, IconTheme, ResourceInfo, Role, TemplateInfo},
+    subscriptions::Notice,
+};
+
+/// The first millisecond that ISO 8601 has no four-digit year for.
+const YEAR_10000: u64 = 253_402_300_800_000;
+/// Room for the frame of an answer and a small result, so that most are written without growing.
+const FRAME: usize = 512;
+
+/// A result being written.
+pub struct Answer {
+    out: Vec<u8>,
+    first: bool,
+}
+
+impl Answer {
+    /// Begins the result for this request; `expected` is about how many bytes of content will come.
+    pub fn begin(id: Id<'_>, expected: usize) -> Self {
+        let mut out = Vec::with_capacity(FRAME + expected);
+        out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        out.extend_from_slice(id.as_json().as_bytes());
+        out.extend_from_slice(b",\"result\":{");
+        Self { out, first: true }
+    }
+
+    /// Adds a field whose JSON is there already.
+    pub fn raw(&mut self, field: &'static str, json: &[u8]) {
+        self.name(field);
+        self.out.extend_from_slice(json);
+    }
+
+    /// Adds a field.
+    pub fn field<T: Serialize + ?Sized>(&mut self, field: &'static str, value: &T) -> Result<(), serde_json::Error> {
+        self.name(field);
+        serde_json::to_writer(&mut self.out, value)
+    }
+
+    /// Adds fields that are there already, `"a":1,"b":2`.
+    pub fn fields(&mut self, json: &str) {
+        self.comma();
+        self.out.extend_from_slice(json.as_bytes());
+    }
+
+    /// Adds a field that is an object of these fields.
+    pub fn object(&mut self, field: &'static str, fields: &str) {
+        self.name(field);
+        self.out.push(b'{');
+        self.out.extend_from_slice(fields.as_bytes());
+        self.out.push(b'}');
+    }
+
+    /// The whole message.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.out.extend_from_slice(b"}}");
+        self.out
+    }
+
+    fn comma(&mut self) {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+    }
+
+    fn name(&mut self, field: &'static str) {
+        self.comma();
+        self.out.push(b'"');
+        self.out.extend_from_slice(field.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+}
+
+/// A whole error message.
+pub fn error(id: Id<'_>, error: &RpcError) -> Vec<u8> {
+    let mut out = Vec::with_capacity(FRAME);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_json().as_bytes());
+    out.extend_from_slice(b",\"error\":");
+    let rest = out.len();
+    if serde_json::to_writer(&mut out, &ErrorJson { code: error.code, message: &error.message, data: error.data.as_ref() }).is_err() {
+        out.truncate(rest);
+        out.extend_from_slice(b"{\"code\":-32603,\"message\":\"Internal error\"}");
+    }
+    out.push(b'}');
+    out
+}
+
+/// A whole notification. In a listen it carries the id of the listen's request (2026-07-28, Subscriptions).
+pub fn notice(notice: &Notice, listen: Option<&str>) -> Vec<u8> {
+    let (method, uri) = match notice {
+        Notice::Updated(uri) => ("notifications/resources/updated", Some(&**uri)),
+        Notice::ListChanged => ("notifications/resources/list_changed", None),
+    };
+    let mut out = Vec::with_capacity(FRAME + uri.map_or(0, str::len));
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"");
+    out.extend_from_slice(method.as_bytes());
+    out.push(b'"');
+    match (listen, uri) {
+        (None, None) => {}
+        (None, Some(uri)) => {
+            out.extend_from_slice(b",\"params\":{\"uri\":");
+            string(&mut out, uri);
+            out.push(b'}');
+        }
+        (Some(listen), uri) => {
+            out.extend_from_slice(b",\"params\":{");
+            out.extend_from_slice(subscription_meta(listen).as_bytes());
+            if let Some(uri) = uri {
+                out.extend_from_slice(b",\"uri\":");
+                string(&mut out, uri);
+            }
+            out.push(b'}');
+        }
+    }
+    out.push(b'}');
+    out
+}
+
+/// The `_meta` of everything that a listen sends, as a field.
+pub fn subscription_meta(listen: &str) -> String {
+    format!("\"_meta\":{{\"io.modelcontextprotocol/subscriptionId\":{listen}}}")
+}
+
+/// Writes a JSON string.
+fn string(out: &mut Vec<u8>, text: &str) {
+    let start = out.len();
+    // Writing a string into memory cannot fail; if it ever did, half a string would break the stream.
+    if serde_json::to_writer(&mut *out, text).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"\"\"");
+    }
+}
+
+#[derive(Serialize)]
+struct ErrorJson<'a> {
+    code: i32,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a Value>,
+}
+
+/// MCP's `Resource`.
+pub struct ResourceJson<'a>(pub &'a ResourceInfo);
+
+impl Serialize for ResourceJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let ResourceInfo { uri, name, title, description, mime_type, size, icons, annotations, meta } = self.0;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("uri", &**uri)?;
+        map.serialize_entry("name", name)?;
+        entry(&mut map, "title", title.as_ref())?;
+        entry(&mut map, "description", description.as_ref())?;
+        entry(&mut map, "mimeType", mime_type.as_ref())?;
+        entry(&mut map, "size", size.as_ref())?;
+        shared(&mut map, icons.as_deref(), annotations.as_ref(), meta.as_ref())?;
+        map.end()
+    }
+}
+
+/// MCP's `ResourceTemplate`.
+pub struct TemplateJson<'a>(pub &'a TemplateInfo);
+
+impl Serialize for TemplateJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let TemplateInfo { uri_template, name, title, description, mime_type, icons, annotations, meta } = self.0;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("uriTemplate", &**uri_template)?;
+        map.serialize_entry("name", name)?;
+        entry(&mut map, "title", title.as_ref())?;
+        entry(&mut map, "description", description.as_ref())?;
+        entry(&mut map, "mimeType", mime_type.as_ref())?;
+        shared(&mut map, icons.as_deref(), annotations.as_ref(), meta.as_ref())?;
+        map.end()
+    }
+}
+
+/// MCP's `TextResourceContents` or `BlobResourceContents`; the URI asked for stands in where the contents have none.
+pub struct ContentsJson<'a>(pub &'a Contents, pub &'a str);
+
+impl Serialize for ContentsJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Contents { uri, mime_type, body, meta } = self.0;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("uri", uri.as_deref().unwrap_or(self.1))?;
+        entry(&mut map, "mimeType", mime_type.as_ref())?;
+        match body {
+            Body::Text(text) => map.serialize_entry("text", text)?,
+            Body::Blob(bytes) => map.serialize_entry("blob", &Blob(bytes))?,
+        }
+        entry(&mut map, "_meta", meta.as_ref())?;
+        map.end()
+    }
+}
+
+/// Bytes of JSON the contents will take, about.
+pub fn expected(contents: &[Contents]) -> usize {
+    contents
+        .iter()
+        .map(|contents| match &contents.body {
+            Body::Text(text) => text.len() + text.len() / 16,
+            Body::Blob(bytes) => bytes.len() / 3 * 4,
+        })
+        .sum()
+}
+
+struct Blob<'a>(&'a [u8]);
+
+impl Serialize for Blob<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&Base64Display::new(self.0, &STANDARD))
+    }
+}
+
+struct AnnotationsJson<'a>(&'a Annotations);
+
+impl Serialize for AnnotationsJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Annotations { audience, priority, last_modified } = self.0;
+        let mut map = to.serialize_map(None)?;
+        if let Some(audience) = audience {
+            let role = |role: &Role| match role {
+                Role::User => "user",
+                Role::Assistant => "assistant",
+            };
+            map.serialize_entry("audience", &Each(|| audience.iter().map(role)))?;
+        }
+        entry(&mut map, "priority", priority.as_ref())?;
+        entry(&mut map, "lastModified", last_modified.filter(|ms| *ms < YEAR_10000).map(Timestamp).as_ref())?;
+        map.end()
+    }
+}
+
+/// Milliseconds since 1970 as ISO 8601 in UTC, with a fraction only if there is one.
+struct Timestamp(u64);
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let time = UNIX_EPOCH + Duration::from_millis(self.0);
+        if self.0.is_multiple_of(1000) {
+            to.collect_str(&humantime::format_rfc3339_seconds(time))
+        } else {
+            to.collect_str(&humantime::format_rfc3339_millis(time))
+        }
+    }
+}
+
+struct IconJson<'a>(&'a Icon);
+
+impl Serialize for IconJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Icon { src, mime_type, sizes, theme } = self.0;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("src", src)?;
+        entry(&mut map, "mimeType", mime_type.as_ref())?;
+        entry(&mut map, "sizes", sizes.as_ref())?;
+        let theme = theme.map(|theme| match theme {
+            IconTheme::Light => "light",
+            IconTheme::Dark => "dark",
+        });
+        entry(&mut map, "theme", theme.as_ref())?;
+        map.end()
+    }
+}
+
+/// An array of what the iterator gives that the function makes.
+pub struct Each<F>(pub F);
+
+impl<F, I> Serialize for Each<F>
+where
+    F: Fn() -> I,
+    I: Iterator<Item: Serialize>,
+{
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq((self.0)())
+    }
+}
+
+fn shared<M: SerializeMap>(
+    map: &mut M,
+    icons: Option<&[Icon]>,
+    annotations: Option<&Annotations>,
+    meta: Option<&Map<String, Value>>,
+) -> Result<(), M::Error> {
+    if let Some(icons) = icons {
+        map.serialize_entry("icons", &Each(|| icons.iter().map(IconJson)))?;
+    }
+    entry(map, "annotations", annotations.map(AnnotationsJson).as_ref())?;
+    entry(map, "_meta", meta)
+}
+
+fn entry<M: SerializeMap, T: Serialize + ?Sized>(map: &mut M, key: &'static str, value: Option<&T>) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(key, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use serde_json::json;
+
+    use super::*;
+
+    fn meta() -> Option<Map<String, Value>> {
+        json!({ "org.example/a": [1, null] }).as_object().cloned()
+    }
+
+    fn icons() -> Option<Vec<Icon>> {
+        Some(vec![
+            Icon { src: "https://e.org/i.png".into(), mime_type: None, sizes: None, theme: Some(IconTheme::Dark) },
+            Icon {
+                src: "data:,".into(),
+                mime_type: Some("image/png".into()),
+                sizes: Some(vec!["48x48".into(), "any".into()]),
+                theme: Some(IconTheme::Light),
+            },
+        ])
+    }
+
+    fn icons_json() -> Value {
+        json!([
+            { "src": "https://e.org/i.png", "theme": "dark" },
+            { "src": "data:,", "mimeType": "image/png", "sizes": ["48x48", "any"], "theme": "light" },
+        ])
+    }
+
+    #[test]
+    fn every_field_of_a_resource_reaches_the_client() {
+        let info = ResourceInfo {
+            uri: "x://A/../ü {a}%2f".into(),
+            name: "n".into(),
+            title: Some("T".into()),
+            description: Some("D".into()),
+            mime_type: Some("text/plain".into()),
+            size: Some(u64::from(u32::MAX) + 1),
+            icons: icons(),
+            annotations: Some(Annotations {
+                audience: Some(vec![Role::User, Role::Assistant]),
+                priority: Some(0.5),
+                last_modified: Some(1_736_694_058_000),
+            }),
+            meta: meta(),
+        };
+        assert_eq!(
+            serde_json::to_value(ResourceJson(&info)).unwrap(),
+            json!({
+                "uri": "x://A/../ü {a}%2f", "name": "n", "title": "T", "description": "D", "mimeType": "text/plain", "size": 4_294_967_296_u64,
+                "icons": icons_json(),
+                "annotations": { "audience": ["user", "assistant"], "priority": 0.5, "lastModified": "2025-01-12T15:00:58Z" },
+                "_meta": { "org.example/a": [1, null] },
+            })
+        );
+        assert_eq!(serde_json::to_value(ResourceJson(&ResourceInfo::new("x://a", "a"))).unwrap(), json!({ "uri": "x://a", "name": "a" }));
+    }
+
+    #[test]
+    fn every_field_of_a_template_reaches_the_client() {
+        let info = TemplateInfo {
+            uri_template: "x://{name}".into(),
+            name: "n".into(),
+            title: Some("T".into()),
+            description: Some("D".into()),
+            mime_type: Some("text/plain".into()),
+            icons: icons(),
+            annotations: Some(Annotations { audience: Some(vec![]), ..Default::default() }),
+            meta: meta(),
+        };
+        assert_eq!(
+            serde_json::to_value(TemplateJson(&info)).unwrap(),
+            json!({
+                "uriTemplate": "x://{name}", "name": "n", "title": "T", "description": "D", "mimeType": "text/plain",
+                "icons": icons_json(), "annotations": { "audience": [] }, "_meta": { "org.example/a": [1, null] },
+            })
+        );
+        assert_eq!(
+            serde_json::to_value(TemplateJson(&TemplateInfo::new("x://{a}", "a"))).unwrap(),
+            json!({ "uriTemplate": "x://{a}", "name": "a" })
+        );
+    }
+
+    #[test]
+    fn contents_are_text_or_base64_and_have_a_uri() {
+        let text = Contents { uri: None, mime_type: None, body: Body::Text("a\"\n\u{1}ü".into()), meta: None };
+        assert_eq!(serde_json::to_value(ContentsJson(&text, "x://a")).unwrap(), json!({ "uri": "x://a", "text": "a\"\n\u{1}ü" }));
+        let bytes: Vec<u8> = (0..=255).cycle().take(5000).collect();
+        for length in [0, 1, 2, 3, 5000] {
+            let body = Body::Blob(Bytes::copy_from_slice(&bytes[..length]));
+            let blob = Contents { uri: Some("x://b".into()), mime_type: Some("image/png".into()), body, meta: meta() };
+            let json = serde_json::to_value(ContentsJson(&blob, "x://a")).unwrap();
+            assert_eq!((&json["uri"], &json["mimeType"]), (&json!("x://b"), &json!("image/png")));
+            assert_eq!(json["_meta"], json!({ "org.example/a": [1, null] }));
+            use base64::Engine as _;
+            assert_eq!(STANDARD.decode(json["blob"].as_str().unwrap()).unwrap(), bytes[..length]);
+        }
+    }
+
+    #[test]
+    fn times_are_iso_8601_and_never_a_panic() {
+        for (ms, text) in [
+            (0, Some("1970-01-01T00:00:00Z")),
+            (1, Some("1970-01-01T00:00:00.001Z")),
+            (951_782_400_000, Some("2000-02-29T00:00:00Z")),
+            (YEAR_10000 - 1, Some("9999-12-31T23:59:59.999Z")),
+            (YEAR_10000, None),
+            (u64::MAX, None),
+        ] {
+            let annotations = Annotations { last_modified: Some(ms), ..Default::default() };
+            let json = serde_json::to_value(AnnotationsJson(&annotations)).unwrap();
+            assert_eq!(json.get("lastModified").and_then(Value::as_str), text, "{ms}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_one_line_of_json() {
+        let raw: Box<serde_json::value::RawValue> = serde_json::from_str("7").unwrap();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{raw},"method":"ping"}}"#);
+        let Ok(super::super::message::Message::Request(request)) = super::super::message::parse_one(&text) else { panic!() };
+        let mut answer = Answer::begin(request.id, 0);
+        answer.raw("a", b"[1]");
+        answer.field("b", "x\ny").unwrap();
+        answer.fields("\"c\":1");
+        assert_eq!(String::from_utf8(answer.finish()).unwrap(), r#"{"jsonrpc":"2.0","id":7,"result":{"a":[1],"b":"x\ny","c":1}}"#);
+        assert_eq!(Answer::begin(request.id, 0).finish(), br#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+        let error = error(Id::NULL, &RpcError::parse("a\nb"));
+        assert_eq!(
+            String::from_utf8(error).unwrap(),
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: a\nb"}}"#
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! The methods that both eras have: the lists, reading, completing.
+//!
+//! Invariant: what differs between the eras is the frame of an answer and some error codes, never what is answered.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Cache, Server,
+    encode::{self, ContentsJson, Each},
+    era::Era,
+    error::RpcError,
+    message::{Params, Request},
+    pages::Kind,
+};
+
+/// `resources/list` and `resources/templates/list`.
+pub async fn list(server: &Server, era: Era, request: &Request<'_>, kind: Kind) -> Result<Vec<u8>, RpcError> {
+    let cursor = Params::optional_text("cursor", request.params()?.cursor)?;
+    let caller = server.caller();
+    let (field, page) = match kind {
+        Kind::Resources => ("resources", server.catalog.resources(&caller, cursor.as_deref()).await?),
+        Kind::Templates => ("resourceTemplates", server.catalog.templates(&caller, cursor.as_deref()).await?),
+    };
+    let json = server.pages.json(kind, &page)?;
+    let mut answer = server.begin(era, request.id, json.len());
+    answer.raw(field, &json);
+    if let Some(next) = &page.next {
+        answer.field("nextCursor", next)?;
+    }
+    Ok(server.finish(era, answer, Some(Cache::private(Duration::ZERO))))
+}
+
+/// `resources/read`.
+pub async fn read(server: &Server, era: Era, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+    let uri = Params::text("uri", request.params()?.uri)?;
+    let read = server.catalog.read(&server.caller(), &uri).await.map_err(|error| RpcError::from_read(era, &uri, &error))?;
+    let mut answer = server.begin(era, request.id, encode::expected(&read.contents));
+    answer.field("contents", &Each(|| read.contents.iter().map(|contents| ContentsJson(contents, &uri))))?;
+    Ok(server.finish(era, answer, Some(Cache::private(read.reuse))))
+}
+
+/// `tools/list` and `prompts/list`: there are none, and there is one page of them.
+pub fn nothing(server: &Server, era: Era, request: &Request<'_>, field: &'static str) -> Result<Vec<u8>, RpcError> {
+    if Params::optional_text("cursor", request.params()?.cursor)?.is_some() {
+        return Err(crate::catalog::CursorError.into());
+    }
+    let mut answer = server.begin(era, request.id, 0);
+    answer.raw(field, b"[]");
+    Ok(server.finish(era, answer, Some(Cache::private(Duration::ZERO))))
+}
+
+/// `tools/call` and `prompts/get`: whatever the name, there is none of it.
+pub fn unknown(request: &Request<'_>, what: &str) -> Result<Vec<u8>, RpcError> {
+    let name = Params::text("name", request.params()?.name)?;
+    let name: String = name.chars().take(100).collect();
+    Err(RpcError::invalid_params(format!("`name`: there is no {what} {name}; this server has none")))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Reference<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    uri: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Argument<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    value: Option<&'a RawValue>,
+}
+
+/// `completion/complete`: no suggestions, for what there is.
+pub async fn complete(server: &Server, era: Era, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+    let params = request.params()?;
+    let reference: Reference<'_> = Params::object("ref", params.reference)?;
+    let argument: Argument<'_> = Params::object("argument", params.argument)?;
+    Params::text("argument.name", argument.name)?;
+    Params::text("argument.value", argument.value)?;
+    match &*Params::text("ref.type", reference.kind)? {
+        "ref/resource" => {
+            let uri = Params::text("ref.uri", reference.uri)?;
+            let caller = server.caller();
+            let known = server.catalog.templates(&caller, None).await?.list;
+            let known =
+                known.templates.iter().any(|info| *info.uri_template == *uri) || known.resources.iter().any(|info| *info.uri == *uri);
+            if !known {
+                return Err(RpcError::invalid_params("`ref.uri`: there is no such resource or template"));
+            }
+        }
+        // There are no prompts; but no suggestions for one is no lie, and clients ask before they have listed.
+        "ref/prompt" => {}
+        _ => return Err(RpcError::invalid_params("`ref.type` must be \"ref/resource\" or \"ref/prompt\"")),
+    }
+    let mut answer = server.begin(era, request.id, 0);
+    answer.raw("completion", br#"{"values":[],"total":0,"hasMore":false}"#);
+    Ok(server.finish(era, answer, None))
+}

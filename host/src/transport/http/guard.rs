@@ -1,0 +1,183 @@
+//! Who may speak to the endpoint: Origin, Host, and what browsers are told of it.
+//!
+//! A page from anywhere can make the browser of whoever runs this host send requests to it, and by DNS rebinding read the answers. So an
+//! Origin must be allowed (MCP, Transports, "Security Warning"), and on a loopback address so must the Host.
+//!
+//! Invariant: what cannot be told to be allowed is not.
+
+use axum::http::{HeaderMap, HeaderValue, Request, header};
+
+use super::{ALLOWED_METHODS, HttpSettings};
+
+/// What browsers call the machine they run on.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// How long a browser may remember what it may send.
+const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("86400");
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
+    "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id",
+);
+const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
+
+pub struct Guard {
+    origins: Vec<String>,
+    /// `None`: any.
+    hosts: Option<Vec<String>>,
+}
+
+impl Guard {
+    pub fn new(settings: HttpSettings) -> Self {
+        let HttpSettings { bind, allowed_origins, allowed_hosts } = settings;
+        let any_host = bind.is_some_and(|bind| !bind.ip().to_canonical().is_loopback()) && allowed_hosts.is_empty();
+        let origin = |origin: String| origin.trim_end_matches('/').to_ascii_lowercase();
+        Self {
+            origins: allowed_origins.into_iter().map(origin).collect(),
+            hosts: (!any_host).then(|| allowed_hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect()),
+        }
+    }
+
+    /// The request's Origin, if it has one, to be told that it may read the answer.
+    pub fn check<B>(&self, request: &Request<B>) -> Result<Option<HeaderValue>, &'static str> {
+        let headers = request.headers();
+        // RFC 9112 §3.2.2: a target in absolute form replaces Host; here neither may lie.
+        let target = request.uri().authority().is_none_or(|authority| self.takes_host(authority.as_str()));
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = match (hosts.next(), hosts.next()) {
+            (Some(host), None) => host.to_str().is_ok_and(|host| self.takes_host(host)),
+            (None, _) => self.hosts.is_none(),
+            (Some(_), Some(_)) => false,
+        };
+        if !target || !host {
+            return Err("this Host is not allowed; wharf.toml: [server] allowed-hosts = [\"…\"]");
+        }
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        match (origins.next(), origins.next()) {
+            (None, _) => Ok(None),
+            (Some(origin), None) if origin.to_str().is_ok_and(|origin| self.takes_origin(origin)) => Ok(Some(origin.clone())),
+            _ => Err("this Origin is not allowed; wharf.toml: [server] allowed-origins = [\"…\"]"),
+        }
+    }
+
+    fn takes_host(&self, host: &str) -> bool {
+        let Some(allowed) = &self.hosts else { return true };
+        let host = host.to_ascii_lowercase();
+        let Some(name) = without_port(&host) else { return false };
+        LOCAL.contains(&name) || allowed.iter().any(|allowed| *allowed == host || *allowed == name)
+    }
+
+    fn takes_origin(&self, origin: &str) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host.and_then(without_port).is_some_and(|host| LOCAL.contains(&host)) || self.origins.contains(&origin)
+    }
+}
+
+/// The host of `host` or `host:port`; an IPv6 address keeps its brackets.
+fn without_port(host: &str) -> Option<&str> {
+    let end = if host.starts_with('[') { host.find(']')? + 1 } else { host.find(':').unwrap_or(host.len()) };
+    let (name, port) = host.split_at(end);
+    let is_port = port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok() && !port.starts_with('+'));
+    (is_port && !name.is_empty()).then_some(name)
+}
+
+/// Lets the page of an allowed origin read the answer, and says what it may send (Fetch, "CORS protocol").
+pub fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(bind: &str, origins: &[&str], hosts: &[&str]) -> Guard {
+        Guard::new(HttpSettings {
+            bind: Some(bind.parse().unwrap()),
+            allowed_origins: origins.iter().map(|&origin| origin.into()).collect(),
+            allowed_hosts: hosts.iter().map(|&host| host.into()).collect(),
+        })
+    }
+
+    fn takes(guard: &Guard, headers: &[(&str, &str)]) -> bool {
+        let request = headers.iter().fold(Request::builder().uri("/mcp"), |request, (name, value)| request.header(*name, *value));
+        guard.check(&request.body(()).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn local_origins_of_any_port_are_allowed_and_no_others() {
+        let guard = guard("127.0.0.1:8089", &["https://App.example.com", "http://10.0.0.7:3000/"], &[]);
+        for (origin, taken) in [
+            ("http://localhost", true),
+            ("https://localhost:1", true),
+            ("http://127.0.0.1:65535", true),
+            ("http://[::1]:8089", true),
+            ("HTTP://LocalHost:8089", true),
+            ("https://app.example.com", true),
+            ("http://10.0.0.7:3000", true),
+            ("http://app.example.com", false),
+            ("https://app.example.com:444", false),
+            ("http://10.0.0.7", false),
+            ("http://evil.example.com", false),
+            ("http://localhost.evil.example.com", false),
+            ("http://localhost:8089.evil.example.com", false),
+            ("http://localhost:", false),
+            ("http://localhost:99999", false),
+            ("http://user@localhost", false),
+            ("http://[::1", false),
+            ("http://::1", false),
+            ("http://127.0.0.2", false),
+            ("ftp://localhost", false),
+            ("localhost", false),
+            ("null", false),
+            ("", false),
+            ("*", false),
+        ] {
+            assert_eq!(takes(&guard, &[("host", "localhost"), ("origin", origin)]), taken, "{origin}");
+        }
+        assert!(!takes(&guard, &[("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://localhost")]));
+    }
+
+    #[test]
+    fn on_loopback_only_local_hosts_and_named_ones_are_allowed() {
+        let guard = guard("[::1]:8089", &[], &["Wharf.example.com", "other.example.com:8089"]);
+        for (host, taken) in [
+            ("localhost", true),
+            ("LOCALHOST:1", true),
+            ("127.0.0.1:8089", true),
+            ("[::1]", true),
+            ("[::1]:8089", true),
+            ("wharf.example.com", true),
+            ("wharf.example.com:1", true),
+            ("other.example.com:8089", true),
+            ("other.example.com:80", false),
+            ("other.example.com", false),
+            ("evil.example.com", false),
+            ("localhost.", false),
+            ("localhost.evil.example.com", false),
+            ("localhost:80:80", false),
+            ("0.0.0.0:8089", false),
+            ("", false),
+        ] {
+            assert_eq!(takes(&guard, &[("host", host)]), taken, "{host}");
+        }
+        assert!(!takes(&guard, &[]), "no Host at all");
+        assert!(!takes(&guard, &[("host", "localhost"), ("host", "localhost")]));
+        let absolute = |uri: &str| Request::builder().uri(uri).header("host", "localhost").body(()).unwrap();
+        assert!(guard.check(&absolute("http://localhost:8089/mcp")).is_ok());
+        assert!(guard.check(&absolute("http://evil.example.com/mcp")).is_err());
+    }
+
+    #[test]
+    fn on_another_address_any_host_is_allowed_until_some_are_named() {
+        let open = guard("0.0.0.0:8089", &[], &[]);
+        assert!(takes(&open, &[("host", "evil.example.com")]));
+        assert!(!takes(&open, &[("host", "evil.example.com"), ("origin", "http://evil.example.com")]));
+        let named = guard("192.168.1.7:8089", &[], &["wharf.lan"]);
+        assert!(takes(&named, &[("host", "wharf.lan:8089")]) && takes(&named, &[("host", "localhost")]));
+        assert!(!takes(&named, &[("host", "evil.example.com")]));
+        assert!(!takes(&guard("[::ffff:127.0.0.1]:8089", &[], &[]), &[("host", "evil.example.com")]), "a loopback address all the same");
+    }
+}

@@ -1,0 +1,303 @@
+//! Streamable HTTP (MCP 2025-03-26 … 2026-07-28, "Transports"): one path, POST for messages, GET for a legacy session's stream, DELETE
+//! for its end.
+//!
+//! Invariants: no request reaches the protocol before its Origin and Host were checked; a plain answer is `application/json`, and only what
+//! streams is `text/event-stream`; a client that hangs up drops what waits for it, and nothing else.
+
+mod accept;
+mod body;
+mod guard;
+mod sse;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::State,
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header},
+};
+
+pub use self::{
+    accept::{Handshake, Limits, Plain, serve},
+    body::BODY_CAP,
+};
+use self::{guard::Guard, sse::Sse};
+use crate::mcp::{
+    Envelope, Reply, Server,
+    encode::error as error_message,
+    era::Said,
+    error::{RpcError, Status},
+    message::Id,
+};
+
+/// The path of the endpoint.
+pub const PATH: &str = "/mcp";
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
+
+/// Who may speak to the endpoint.
+#[derive(Debug, Clone, Default)]
+pub struct HttpSettings {
+    /// The address listened on. On a loopback address only local names are taken as Host.
+    pub bind: Option<SocketAddr>,
+    /// Origins allowed besides the local ones, as browsers send them: `https://app.example.com`, with the port if it is not the usual one.
+    pub allowed_origins: Vec<String>,
+    /// Hosts allowed besides the local ones: `wharf.example.com` for any port, or `wharf.example.com:8089`.
+    pub allowed_hosts: Vec<String>,
+}
+
+struct Endpoint {
+    server: Arc<Server>,
+    guard: Guard,
+}
+
+/// The endpoint, at [`PATH`].
+pub fn router(server: Arc<Server>, settings: HttpSettings) -> Router {
+    let endpoint = Endpoint { server, guard: Guard::new(settings) };
+    Router::new().route(PATH, axum::routing::any(handle)).with_state(Arc::new(endpoint))
+}
+
+async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Request<Body>) -> Response<Body> {
+    let origin = match endpoint.guard.check(&request) {
+        Ok(origin) => origin,
+        Err(reason) => return refuse(StatusCode::FORBIDDEN, &RpcError::invalid_request(reason)),
+    };
+    let mut response = match *request.method() {
+        Method::POST => post(&endpoint.server, request).await,
+        Method::GET => get(&endpoint.server, request.headers()),
+        Method::DELETE => delete(&endpoint.server, request.headers()),
+        Method::OPTIONS => with(StatusCode::NO_CONTENT, header::ALLOW, ALLOWED_METHODS),
+        _ => method_not_allowed("POST messages here"),
+    };
+    if let Some(origin) = origin {
+        guard::allow(response.headers_mut(), origin);
+    }
+    response
+}
+
+async fn post(server: &Server, request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let headers = &parts.headers;
+    if !is_json(headers) {
+        let error = RpcError::invalid_request("Content-Type must be application/json");
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+    }
+    if !accepts(headers, &["application/json", "text/event-stream"]) {
+        let error = RpcError::invalid_request("Accept must have application/json and text/event-stream");
+        return refuse(StatusCode::NOT_ACCEPTABLE, &error);
+    }
+    let body = match body::read(headers, body).await {
+        Ok(body) => body,
+        Err((status, error)) => {
+            let mut response = refuse(status, &error);
+            // What is left of the body would be taken for the next request.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return response;
+        }
+    };
+    match server.post(&body, &envelope(headers)).await {
+        Reply::Message(status, message) => json(code(status), message),
+        Reply::Session(id, message) => {
+            let mut response = json(StatusCode::OK, message);
+            if let Ok(id) = HeaderValue::try_from(id) {
+                response.headers_mut().insert(SESSION_ID, id);
+            }
+            response
+        }
+        Reply::Accepted => empty(StatusCode::ACCEPTED),
+        Reply::Listening(stream) => event_stream(stream),
+    }
+}
+
+/// Opens a legacy session's stream. The modern era has none.
+fn get(server: &Server, headers: &HeaderMap) -> Response<Body> {
+    let envelope = envelope(headers);
+    if envelope.version.is_modern_version() {
+        return method_not_allowed("2026-07-28 has no GET: POST subscriptions/listen");
+    }
+    let last_event_id = match said(headers, &LAST_EVENT_ID) {
+        Said::Text(id) => Some(id),
+        Said::Nothing | Said::Garbled => None,
+    };
+    if !accepts(headers, &["text/event-stream"]) {
+        return refuse(StatusCode::NOT_ACCEPTABLE, &RpcError::invalid_request("Accept must have text/event-stream"));
+    }
+    match server.stream(&envelope, last_event_id) {
+        Ok(stream) => event_stream(stream),
+        Err((status, message)) => json(code(status), message),
+    }
+}
+
+/// Ends a legacy session. The modern era has none.
+fn delete(server: &Server, headers: &HeaderMap) -> Response<Body> {
+    let envelope = envelope(headers);
+    if envelope.version.is_modern_version() {
+        return method_not_allowed("2026-07-28 has no sessions to DELETE");
+    }
+    match server.end_session(&envelope) {
+        Ok(()) => empty(StatusCode::NO_CONTENT),
+        Err((status, message)) => json(code(status), message),
+    }
+}
+
+fn code(status: Status) -> StatusCode {
+    match status {
+        Status::Ok => StatusCode::OK,
+        Status::Malformed => StatusCode::BAD_REQUEST,
+        Status::Missing => StatusCode::NOT_FOUND,
+        Status::Full => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn envelope(headers: &HeaderMap) -> Envelope<'_> {
+    Envelope {
+        version: said(headers, &PROTOCOL_VERSION),
+        session: said(headers, &SESSION_ID),
+        method: said(headers, &METHOD),
+        name: said(headers, &NAME),
+    }
+}
+
+fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Said<'a> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Said::Nothing,
+        (Some(value), None) => value.to_str().map_or(Said::Garbled, |text| Said::Text(text.trim_matches([' ', '\t']))),
+        (Some(_), Some(_)) => Said::Garbled,
+    }
+}
+
+/// Whether the body says it is JSON (RFC 9110 §8.3: the type is compared without case, whatever its parameters).
+fn is_json(headers: &HeaderMap) -> bool {
+    let Said::Text(kind) = said(headers, &header::CONTENT_TYPE) else { return false };
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Whether one of these media types may be sent (RFC 9110 §12.5.1). Clients are careless with this header, so one is enough, and no header
+/// takes all.
+fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
+    let mut any = false;
+    for value in headers.get_all(header::ACCEPT) {
+        any = true;
+        let Ok(value) = value.to_str() else { continue };
+        let wanted = value.split(',').any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let range = parts.next().unwrap_or_default();
+            let refused = parts.filter_map(|part| part.split_once('=')).any(|(name, weight)| {
+                name.trim().eq_ignore_ascii_case("q") && weight.trim().parse::<f32>().is_ok_and(|weight| weight <= 0.0)
+            });
+            !refused && types.iter().any(|media| in_range(media, range))
+        });
+        if wanted {
+            return true;
+        }
+    }
+    !any
+}
+
+fn in_range(media: &str, range: &str) -> bool {
+    match range.strip_suffix("/*") {
+        Some("*") => true,
+        Some(family) => media.split('/').next().is_some_and(|own| own.eq_ignore_ascii_case(family)),
+        None => media.eq_ignore_ascii_case(range),
+    }
+}
+
+fn event_stream<S>(stream: S) -> Response<Body>
+where
+    S: futures_util::Stream<Item = crate::mcp::Event> + Send + Unpin + 'static,
+{
+    let mut response = Response::new(Body::new(Sse::new(stream)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(message));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+fn refuse(status: StatusCode, error: &RpcError) -> Response<Body> {
+    json(status, error_message(Id::NULL, error))
+}
+
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+fn with(status: StatusCode, name: HeaderName, value: HeaderValue) -> Response<Body> {
+    let mut response = empty(status);
+    response.headers_mut().insert(name, value);
+    response
+}
+
+fn method_not_allowed(instead: &str) -> Response<Body> {
+    let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, &RpcError::invalid_request(instead));
+    response.headers_mut().insert(header::ALLOW, ALLOWED_METHODS);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: HeaderName, values: &[&str]) -> HeaderMap {
+        values.iter().map(|value| (name.clone(), HeaderValue::from_bytes(value.as_bytes()).unwrap())).collect()
+    }
+
+    #[test]
+    fn accept_refuses_only_what_it_excludes() {
+        let both = ["application/json", "text/event-stream"];
+        for (values, taken) in [
+            (&[][..], true),
+            (&["application/json, text/event-stream"], true),
+            (&["application/json"], true),
+            (&["TEXT/Event-Stream;q=0.5"], true),
+            (&["text/html", "*/*;q=0.1"], true),
+            (&["application/*"], true),
+            (&["text/html"], false),
+            (&["application/json;q=0, text/event-stream; q=0.0"], false),
+            (&["application/jsonp"], false),
+            (&[""], false),
+        ] {
+            assert_eq!(accepts(&headers(header::ACCEPT, values), &both), taken, "{values:?}");
+        }
+        assert!(!accepts(&headers(header::ACCEPT, &["application/json"]), &["text/event-stream"]));
+    }
+
+    #[test]
+    fn content_type_is_json_whatever_its_case_and_parameters() {
+        for (values, taken) in [
+            (&["application/json"][..], true),
+            (&["Application/JSON; charset=utf-8"], true),
+            (&["text/plain"], false),
+            (&["application/json-rpc"], false),
+            (&["application/json", "text/plain"], false),
+            (&[], false),
+        ] {
+            assert_eq!(is_json(&headers(header::CONTENT_TYPE, values)), taken, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_said_twice_or_not_in_ascii_is_garbled() {
+        assert_eq!(said(&headers(NAME, &[]), &NAME), Said::Nothing);
+        assert_eq!(said(&headers(NAME, &[" a b\t"]), &NAME), Said::Text("a b"));
+        assert_eq!(said(&headers(NAME, &["a", "a"]), &NAME), Said::Garbled);
+        assert_eq!(said(&headers(NAME, &["ü"]), &NAME), Said::Garbled);
+    }
+}
