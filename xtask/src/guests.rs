@@ -22,7 +22,7 @@ const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 pub fn build(repo: &Repo, choice: Choice) -> Result<()> {
     let toolchain = toolchain::prepare(repo, choice)?;
     // Apart from the host's: another compiler, another target, and cargo locks a target folder while it builds.
-    let target = repo.target()?.join("guests");
+    let target = repo.target()?.join("guests").join(&toolchain.name);
     for workspace in repo.guest_workspaces() {
         build_workspace(repo, &toolchain, &workspace, &target)?;
     }

@@ -103,7 +103,7 @@ fn cargo(repo: &Repo, arguments: &[&str], workspace: &Path, rest: &[&str]) -> Re
     command.args(arguments).arg(workspace.join("Cargo.toml"));
     if workspace != repo.root {
         // Lock files of their own, so a target folder of their own.
-        command.env("CARGO_TARGET_DIR", repo.target()?.join("guests"));
+        command.env("CARGO_TARGET_DIR", repo.target()?.join("guests/clippy"));
     }
     run::run(command.args(rest), CARGO_LIMIT)
 }

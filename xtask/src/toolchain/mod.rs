@@ -52,11 +52,19 @@ impl Choice {
 
 /// A toolchain that compiles for [`TARGET`].
 pub struct Toolchain {
+    /// Differs between any two whose outputs do not fit together. Cargo tells compilers apart by their version only, and does not see
+    /// that a standard library was compiled anew: so each needs a target folder of its own, of this name.
+    pub name: String,
     /// Another compiler than the one cargo would take.
     rustc: Option<PathBuf>,
 }
 
 impl Toolchain {
+    /// The host's own, with rustup's target.
+    fn installed() -> Self {
+        Self { name: "installed".into(), rustc: None }
+    }
+
     /// Makes a cargo command compile guests with it.
     pub fn apply(&self, cargo: &mut Command) {
         if let Some(rustc) = &self.rustc {
@@ -107,7 +115,7 @@ pub fn prepare(repo: &Repo, choice: Choice) -> Result<Toolchain> {
 
 fn attempt(repo: &Repo, way: Way, installed: bool) -> Result<Toolchain> {
     match way {
-        Way::UseInstalled if installed => Ok(Toolchain { rustc: None }),
+        Way::UseInstalled if installed => Ok(Toolchain::installed()),
         Way::UseInstalled => bail!("the target {TARGET} is not installed"),
         Way::AddTarget => {
             let mut rustup = Command::new("rustup");
@@ -116,9 +124,9 @@ fn attempt(repo: &Repo, way: Way, installed: bool) -> Result<Toolchain> {
             if !is_installed(repo)? {
                 bail!("rustup has added {TARGET} to another toolchain than the one in use");
             }
-            Ok(Toolchain { rustc: None })
+            Ok(Toolchain::installed())
         }
-        Way::Packages => Ok(Toolchain { rustc: Some(packages::prepare(repo)?) }),
+        Way::Packages => packages::prepare(repo),
     }
 }
 

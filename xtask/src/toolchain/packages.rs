@@ -17,7 +17,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::{ASK_LIMIT, TARGET, sysroot};
+use super::{ASK_LIMIT, TARGET, Toolchain, sysroot};
 use crate::{
     repo::{self, Repo},
     run,
@@ -94,8 +94,8 @@ pub fn is_there(repo: &Repo) -> bool {
     is_debian_complete() && folder().is_ok_and(|folder| folder.is_dir())
 }
 
-/// Makes it if need be, and gives its compiler.
-pub fn prepare(repo: &Repo) -> Result<PathBuf> {
+/// Makes it if need be.
+pub fn prepare(repo: &Repo) -> Result<Toolchain> {
     let cache = repo::cache()?;
     let _lock = lock(&cache.join("guest-toolchain.lock"))?;
     if !is_debian_complete() {
@@ -107,7 +107,7 @@ pub fn prepare(repo: &Repo) -> Result<PathBuf> {
         eprintln!("Putting together a toolchain for {TARGET} in {}", folder.display());
         in_place_at_once(&folder, |partial| make(repo, partial))?;
     }
-    Ok(folder.join("bin/rustc"))
+    Ok(Toolchain { name: format!("packages-{}", inputs.key()), rustc: Some(folder.join("bin/rustc")) })
 }
 
 fn folder(cache: &Path, inputs: &Inputs) -> PathBuf {
