@@ -35,8 +35,8 @@ const WRONG_USE: u8 = 2;
 enum Task {
     Help,
     Demo { http: Option<String> },
-    Test { only: Option<String> },
-    Guests { toolchain: Option<String> },
+    Test { steps: Vec<&'static test::Step> },
+    Guests { toolchain: Choice },
     Clients,
 }
 
@@ -52,8 +52,8 @@ fn parse(arguments: &[String]) -> Result<Task> {
     };
     match task.as_str() {
         "demo" => Ok(Task::Demo { http: flag("--http")? }),
-        "test" => Ok(Task::Test { only: flag("--only")? }),
-        "guests" => Ok(Task::Guests { toolchain: flag("--toolchain")? }),
+        "test" => Ok(Task::Test { steps: test::chosen(flag("--only")?.as_deref())? }),
+        "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "help" | "-h" | "--help" => Ok(Task::Help),
         _ => bail!("there is no task `{}`", arguments.join(" ")),
@@ -65,8 +65,8 @@ fn perform(task: Task) -> Result<()> {
     match task {
         Task::Help => print!("{USAGE}"),
         Task::Demo { http } => demo::serve(&repo, http.as_deref())?,
-        Task::Test { only } => test::run(&repo, only.as_deref())?,
-        Task::Guests { toolchain } => guests::build(&repo, Choice::from_user(toolchain.as_deref())?)?,
+        Task::Test { steps } => test::run(&repo, &steps)?,
+        Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
         Task::Clients => clients::install(&repo)?,
     }
     Ok(())
@@ -100,14 +100,16 @@ mod tests {
 
     #[test]
     fn a_flag_is_taken_with_a_space_or_an_equals_sign() {
-        assert!(matches!(parsed("guests --toolchain packages"), Ok(Task::Guests { toolchain: Some(which) }) if which == "packages"));
-        assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Some(which) }) if which == "packages"));
+        assert!(matches!(parsed("guests --toolchain packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
+        assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
         assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None })));
     }
 
     #[test]
     fn an_unknown_task_or_flag_is_wrong_use() {
-        for line in ["tset", "test --olny fmt", "test --only", "demo 127.0.0.1:1", "clients --all"] {
+        for line in
+            ["tset", "test --olny fmt", "test --only", "test --only lint", "guests --toolchain=gcc", "demo 127.0.0.1:1", "clients --all"]
+        {
             assert!(parsed(line).is_err(), "{line}");
         }
     }

@@ -15,13 +15,14 @@ const CARGO_LIMIT: Duration = Duration::from_secs(3600);
 const COMPONENT_LIMIT: Duration = Duration::from_secs(120);
 const ASK_LIMIT: Duration = Duration::from_secs(30);
 
-struct Step {
+/// One part of the run.
+pub struct Step {
     name: &'static str,
     what: &'static str,
     run: fn(&Repo) -> Result<()>,
 }
 
-const STEPS: [Step; 7] = [
+static STEPS: [Step; 7] = [
     Step { name: "fmt", what: "formatting of the host, the tests and the guests", run: fmt },
     Step { name: "clippy", what: "lints, each an error", run: clippy },
     Step { name: "guests", what: "the components of plugins/ and tests/guests/", run: build_guests },
@@ -31,12 +32,11 @@ const STEPS: [Step; 7] = [
     Step { name: "doc", what: "documentation, each warning an error", run: doc },
 ];
 
-/// Runs all steps or the one named. Stops at the first that fails.
-pub fn run(repo: &Repo, only: Option<&str>) -> Result<()> {
-    let steps = chosen(only)?;
+/// Runs these steps. Stops at the first that fails.
+pub fn run(repo: &Repo, steps: &[&Step]) -> Result<()> {
     let began = Instant::now();
     let mut summary = Vec::new();
-    for step in &steps {
+    for step in steps {
         eprintln!("==> {}: {}", step.name, step.what);
         let began = Instant::now();
         (step.run)(repo).with_context(|| format!("the step {0} failed; to run it alone: cargo xtask test --only {0}", step.name))?;
@@ -48,11 +48,12 @@ pub fn run(repo: &Repo, only: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-fn chosen(only: Option<&str>) -> Result<Vec<&'static Step>> {
+/// All steps, or the one named.
+pub fn chosen(only: Option<&str>) -> Result<Vec<&'static Step>> {
     let Some(name) = only else { return Ok(STEPS.iter().collect()) };
     match STEPS.iter().find(|step| step.name == name) {
         Some(step) => Ok(vec![step]),
-        None => bail!("there is no step `{name}`; the steps are {}", STEPS.map(|step| step.name).join(", ")),
+        None => bail!("there is no step `{name}`; the steps are {}", STEPS.each_ref().map(|step| step.name).join(", ")),
     }
 }
 

@@ -1,6 +1,4 @@
-//! `handbook`: resources that are fixed at build time, as the model of a provider that only answers.
-//!
-//! It shows text, JSON, an image and a family of resources behind a URI template, with everything a list can say about them.
+//! `handbook`: text, JSON, an image and a family of chapters, as the model of a provider that only answers.
 
 mod bindings {
     wit_bindgen::generate!({
@@ -29,7 +27,7 @@ use bindings::{
 const LAST_MODIFIED: f64 = 1_795_996_800_000.0;
 const CHAPTER_TEMPLATE: &str = "handbook://wharf/chapters/{name}";
 
-/// One resource that `list` gives: everything about it in one place.
+/// One resource that `list` gives.
 struct Page {
     uri: &'static str,
     name: &'static str,

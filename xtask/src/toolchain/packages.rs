@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Raised with every change of the recipe below.
-const RECIPE: &str = "1";
+const RECIPE: &str = "2";
 /// Debian's compiler for building browsers: newer than the one for everything else, in a stable release.
 const DEBIAN_PACKAGES: [&str; 2] = ["rustc-web", "rust-web-src"];
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
@@ -62,6 +62,9 @@ panic = \"unwind\"
 [workspace]
 ";
 
+/// The file that says which standard library this is.
+const IDENTITY: &str = "identity";
+
 /// Everything a toolchain is made of.
 struct Inputs {
     recipe: &'static str,
@@ -84,7 +87,7 @@ impl Inputs {
             // With its length, so that nothing moves from one input to the next unseen.
             hash.update(&(input.len() as u64).to_le_bytes()).update(input.as_bytes());
         }
-        hash.finalize().to_hex()[..16].to_owned()
+        short(&hash)
     }
 }
 
@@ -107,7 +110,8 @@ pub fn prepare(repo: &Repo) -> Result<Toolchain> {
         eprintln!("Putting together a toolchain for {TARGET} in {}", folder.display());
         in_place_at_once(&folder, |partial| make(repo, partial))?;
     }
-    Ok(Toolchain { name: format!("packages-{}", inputs.key()), rustc: Some(folder.join("bin/rustc")) })
+    let identity = fs::read_to_string(folder.join(IDENTITY)).with_context(|| format!("remove {} and try again", folder.display()))?;
+    Ok(Toolchain { name: format!("packages-{identity}"), rustc: Some(folder.join("bin/rustc")) })
 }
 
 fn folder(cache: &Path, inputs: &Inputs) -> PathBuf {
@@ -166,7 +170,8 @@ fn apt_get() -> Result<Command> {
         sudo.args(["-n", "apt-get"]);
         sudo
     };
-    command.env("DEBIAN_FRONTEND", "noninteractive");
+    // A machine just started may be upgrading itself: that is waited for.
+    command.args(["-o", "DPkg::Lock::Timeout=120"]).env("DEBIAN_FRONTEND", "noninteractive");
     Ok(command)
 }
 
@@ -182,7 +187,24 @@ fn make(repo: &Repo, folder: &Path) -> Result<()> {
     run::step("fetch wasi-libc", || fetch_libc(&scratch, &libraries.join("self-contained")))?;
     run::step("compile the standard library", || compile_std(repo, folder, &scratch, &libraries))?;
     fs::remove_dir_all(&scratch)?;
+    // The same recipe gives another library in another folder.
+    fs::write(folder.join(IDENTITY), identity(&libraries)?)?;
     Ok(())
+}
+
+fn identity(libraries: &Path) -> Result<String> {
+    let mut files: Vec<PathBuf> = fs::read_dir(libraries)?.map(|file| Ok(file?.path())).collect::<Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rlib"));
+    files.sort();
+    let mut hash = blake3::Hasher::new();
+    for file in &files {
+        hash.update(blake3::hash(&fs::read(file)?).as_bytes());
+    }
+    Ok(short(&hash))
+}
+
+fn short(hash: &blake3::Hasher) -> String {
+    hash.finalize().to_hex()[..16].to_owned()
 }
 
 fn link_compiler(folder: &Path, rustlib: &Path) -> Result<()> {
@@ -298,6 +320,15 @@ mod tests {
         for other in others {
             assert_ne!(key, other.key());
         }
+    }
+
+    #[test]
+    fn another_standard_library_has_another_identity() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("libstd.rlib"), "1").unwrap();
+        let first = identity(folder.path()).unwrap();
+        fs::write(folder.path().join("libstd.rlib"), "2").unwrap();
+        assert_ne!(first, identity(folder.path()).unwrap());
     }
 
     #[test]
