@@ -1,6 +1,7 @@
 //! Wharf: a host for sandboxed resource providers.
 
 pub mod catalog;
+pub mod config;
 pub mod mcp;
 pub mod provider;
 pub mod subscriptions;

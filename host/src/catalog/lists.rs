@@ -76,7 +76,8 @@ impl Lists {
         Ok((Self::check(name, resources, templates), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
     }
 
-    fn check(name: &str, resources: Vec<ResourceInfo>, templates: Vec<TemplateInfo>) -> Self {
+    /// The lists without what may not be listed; each entry that is left out is named in the log.
+    pub(crate) fn check(name: &str, resources: Vec<ResourceInfo>, templates: Vec<TemplateInfo>) -> Self {
         let mut refused = Refused { name, count: 0 };
         let mut index = HashMap::with_capacity(resources.len());
         let mut kept = Vec::with_capacity(resources.len());

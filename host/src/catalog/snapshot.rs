@@ -80,6 +80,13 @@ pub struct Candidate {
     pub mime_type: Option<String>,
 }
 
+impl Candidate {
+    /// Who it is, and whether it lists the URI: what makes one search for an owner go as another did.
+    pub(crate) fn step(&self) -> (Source, bool) {
+        (self.source, self.matched.is_none())
+    }
+}
+
 impl std::fmt::Debug for Candidate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Candidate").field("name", &self.name).field("source", &self.source).field("matched", &self.matched).finish()
@@ -123,7 +130,7 @@ impl Places {
 
 impl Snapshot {
     /// Merges the lists of these places, which are in order. What a client sees keeps its number if it is what `before` says.
-    pub(super) fn new(number: u64, places: Vec<Place>, before: &Arc<Merged>) -> Self {
+    pub(crate) fn new(number: u64, places: Vec<Place>, before: &Arc<Merged>) -> Self {
         let mut exact: HashMap<Arc<str>, Places> = HashMap::new();
         let mut templates: HashMap<Arc<str>, ()> = HashMap::new();
         let mut merged = Merged { number: before.number + 1, ..Merged::default() };

@@ -8,6 +8,8 @@
 mod error;
 mod events;
 mod ledger;
+#[cfg(test)]
+pub(crate) mod memory;
 mod types;
 pub mod uri;
 pub mod wasm;

@@ -77,12 +77,14 @@ pub(super) struct Binding {
     pub call: Option<Call>,
     /// The candidates that are still to be asked.
     pub walk: Option<std::vec::IntoIter<Candidate>>,
-    /// The candidates of the last walk, up to the owner it found.
-    pub path: Vec<Source>,
+    /// The candidates of the last walk, up to the owner it found, and whether they list the URI.
+    pub path: Vec<(Source, bool)>,
     /// The search is to begin anew.
     pub dirty: bool,
     /// A walk came to its end once.
     pub walked: bool,
+    /// The catalog changed again before a walk had come to its end: there may have been an owner between the one before and the next.
+    pub passed: bool,
     /// Walks in a row that found what was there before.
     pub fruitless: u32,
     /// Fires when the next walk that an announcement asks for may begin.
@@ -95,13 +97,32 @@ impl Binding {
         self.walk = Some(candidates.into_iter());
     }
 
+    /// Drops what dead instances watched. If the owner's did, the listeners are owed an `updated`. Whoever comes by first finds out; the event
+    /// that says so comes later.
+    pub fn bury(&mut self) {
+        self.held.retain(Held::is_alive);
+        if let Some(Owner { candidate, watch }) = &mut self.owner
+            && *watch == Watch::Watched
+            && !self.held.iter().any(|held| held.candidate.source == candidate.source)
+        {
+            *watch = Watch::Down;
+            self.listeners.values_mut().for_each(|standing| standing.owed |= standing.answered);
+        }
+    }
+
+    /// Whether it is entered, and nobody has asked for its lookup yet.
+    pub fn is_deferred(&self) -> bool {
+        self.owner.is_none() && self.walk.is_none() && !self.walked && !self.dirty
+    }
+
     /// Whether a walk over these would take the same way to the same owner, so that nobody need be asked again. A pending URI is always
     /// looked for again: a template's family may have grown.
     pub fn is_found_again(&self, candidates: &[Candidate]) -> bool {
         self.owner.is_some()
             && self.walk.is_none()
+            && !self.dirty
             && candidates.len() >= self.path.len()
-            && candidates.iter().zip(&self.path).all(|(candidate, source)| candidate.source == *source)
+            && candidates.iter().zip(&self.path).all(|(candidate, step)| candidate.step() == *step)
     }
 
     /// Whether an instance of this source has to do with it.

@@ -262,8 +262,9 @@ impl Reducer {
         let uris: Vec<_> = self.bindings.keys().cloned().collect();
         for uri in uris {
             let Some(binding) = self.bindings.get_mut(&uri) else { continue };
-            let deferred = binding.owner.is_none() && binding.walk.is_none() && !binding.walked;
-            if !deferred && !binding.is_found_again(&self.snapshot.candidates(&uri)) {
+            if !binding.is_deferred() && !binding.is_found_again(&self.snapshot.candidates(&uri)) {
+                // Whoever owned it for a moment may have been read meanwhile.
+                binding.passed |= binding.dirty || binding.walk.is_some();
                 binding.dirty = true;
                 self.advance(&uri);
             }
@@ -286,19 +287,18 @@ impl Reducer {
         let concerned: Vec<_> = self.bindings.iter().filter(|(_, binding)| binding.concerns(source)).map(|(uri, _)| uri.clone()).collect();
         for uri in concerned {
             let Some(binding) = self.bindings.get_mut(&uri) else { continue };
-            binding.held.retain(Held::is_alive);
-            let holds = binding.held.iter().any(|held| held.candidate.source == source);
-            if let Some(owner) = binding.owner.as_mut().filter(|owner| owner.candidate.source == source) {
-                match owner.watch {
-                    Watch::Watched if !holds => {
-                        owner.watch = if up { Watch::Due { attempt: 0 } } else { Watch::Down };
-                        binding.listeners.values_mut().for_each(|standing| standing.owed |= standing.answered);
-                    }
-                    Watch::Down if up => owner.watch = Watch::Due { attempt: 0 },
-                    // Nobody can say what changed meanwhile.
-                    Watch::Unwatchable if up && owner.candidate.provider.offers().live => tell_all(&mut self.effects, &uri, binding),
-                    _ => {}
+            binding.bury();
+            match &mut binding.owner {
+                Some(Owner { candidate, watch: watch @ Watch::Down }) if up && candidate.source == source => {
+                    *watch = Watch::Due { attempt: 0 }
                 }
+                // Nobody can say what changed meanwhile.
+                Some(Owner { candidate, watch: Watch::Unwatchable })
+                    if up && candidate.source == source && candidate.provider.offers().live =>
+                {
+                    tell_all(&mut self.effects, &uri, binding);
+                }
+                _ => {}
             }
             self.advance(&uri);
         }
@@ -384,6 +384,7 @@ impl Reducer {
             if binding.call.is_some() {
                 return;
             }
+            binding.bury();
             if binding.listeners.is_empty() {
                 (binding.owner, binding.walk, binding.dirty) = (None, None, false);
                 match binding.held.pop() {
@@ -400,7 +401,7 @@ impl Reducer {
                     self.settle(uri, None);
                     continue;
                 };
-                binding.path.push(candidate.source);
+                binding.path.push(candidate.step());
                 if binding.held.iter().any(|held| held.candidate.source == candidate.source) {
                     self.settle(uri, Some(Owner { candidate, watch: Watch::Watched }));
                 } else if candidate.provider.offers().subscriptions {
@@ -449,7 +450,7 @@ impl Reducer {
         let Some(binding) = self.bindings.get_mut(uri) else { return };
         let before = binding.owner.as_ref().map(|owner| owner.candidate.source);
         let after = owner.as_ref().map(|owner| owner.candidate.source);
-        let changed = binding.walked && before != after;
+        let changed = std::mem::take(&mut binding.passed) || (binding.walked && before != after);
         let settled = owner.as_ref().is_none_or(Owner::is_settled);
         let watching = owner.as_ref().is_some_and(Owner::is_settled);
         if changed {

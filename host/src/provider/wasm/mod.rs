@@ -1,1 +1,52 @@
 //! Providers that are WebAssembly components.
+//!
+//! [`Runtime`] holds what all of them share: the engine, its clock, and the threads that run guests which do not answer at once.
+//! [`Runtime::compile`] makes a [`Compiled`] of a file's bytes or says what is wrong with it; [`Compiled::start`] makes a
+//! [`WasmProvider`] of it, which is a [`Provider`](super::Provider) like any other.
+//!
+//! Invariants kept here:
+//! - A guest has no rights but clocks, random numbers, its settings, timers, and a voice in the log.
+//! - Each call has a deadline, each instance a cap on its memory, each answer a cap on its size. A call that traps or overruns costs the
+//!   instance and nothing else: a fresh one follows, with growing pauses if it keeps dying.
+//! - A guest that computes delays no task but its own for longer than one tick ([`engine::TICK`]).
+//! - What leaves this module is checked: URIs, numbers, text and sizes are as `provider/types.rs` promises.
+
+mod actor;
+#[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::expect_used)]
+mod bindings;
+mod component;
+mod convert;
+pub mod engine;
+mod health;
+mod imports;
+mod instance;
+pub mod limits;
+mod log;
+mod queue;
+mod timers;
+mod wasi;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub use actor::WasmProvider;
+pub use component::{Compiled, LoadError, MAX_FILE_BYTES};
+pub use engine::{Runtime, RuntimeError};
+pub use limits::Limits;
+
+/// What the user decided about one provider.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// Its name, in the log and in messages.
+    pub name: Arc<str>,
+    /// What its `settings` import answers: names (dotted for a setting in a table) and values.
+    pub settings: BTreeMap<String, String>,
+    /// What it may use.
+    pub limits: Limits,
+}
+
+impl Spec {
+    /// A provider of this name, without settings and with the default limits.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), settings: BTreeMap::new(), limits: Limits::default() }
+    }
+}

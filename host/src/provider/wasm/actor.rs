@@ -1,0 +1,339 @@
+//! The task that owns a provider's instance, and the handle to it.
+//!
+//! One call runs at a time. It is polled where the task is, which is all that most calls need; one that is still under way then, because
+//! it computes for longer than a tick or waits in a host function, moves with its instance to the threads for guests, so that it holds up
+//! nobody else. A provider whose last call was slow starts there.
+//!
+//! Invariants:
+//! - Timers, control calls and reads take turns: none of them starves another.
+//! - Whoever asked is answered, whatever becomes of the instance; and when the answer is that the instance died, that has been announced.
+//! - A call once begun is never interrupted but by its deadline.
+
+use std::{
+    convert::Infallible,
+    future::{pending, poll_fn},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio::{
+    runtime::Handle,
+    sync::{oneshot, watch},
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    component::{LoadError, Maker},
+    health::Health,
+    instance::{Instance, Outcome},
+    queue::{Call, Queue, Reply},
+};
+use crate::provider::{
+    Announcer, Answer, Completion, CompletionRequest, Error, Occurrence, Offers, Provider, ReadRequest, Reading, ResourcePage,
+    TemplateInfo, TemplateMatch,
+};
+
+/// A provider whose last call took longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
+/// what they may lose to a provider again and again; a move costs some 20 µs.
+const QUICK: Duration = Duration::from_micros(500);
+
+/// A provider that is a component.
+pub struct WasmProvider {
+    queue: Arc<Queue>,
+    offers: Offers,
+    /// Its sender goes when the task has ended.
+    ended: watch::Receiver<()>,
+}
+
+/// Makes the first instance, and the task that owns it.
+pub(super) async fn start(maker: Maker) -> Result<Arc<WasmProvider>, LoadError> {
+    let guests = maker.runtime().handle.clone();
+    let first = match drive(&guests, true, maker.make()).await {
+        Ok(first) => first?,
+        Err(Panicked) => return Err(LoadError::Start("made the host fail".into())),
+    };
+    let queue = Arc::new(Queue::default());
+    let offers = maker.offers();
+    let (running, ended) = watch::channel(());
+    let actor = Actor { maker, guests, queue: queue.clone(), turn: 0, quick: true };
+    tokio::spawn(async move {
+        actor.run(first).await;
+        drop(running);
+    });
+    Ok(Arc::new(WasmProvider { queue, offers, ended }))
+}
+
+impl WasmProvider {
+    fn ask<T: Send + 'static>(&self, call: impl FnOnce(Reply<T>) -> Call) -> Answer<'_, T> {
+        let (reply, answer) = oneshot::channel();
+        // Not only when the answer is first polled: calls are made in the order in which they are asked for.
+        self.queue.push(call(reply));
+        Box::pin(async move {
+            // The reply is dropped unanswered only if host code panicked inside the call.
+            answer.await.unwrap_or_else(|_| Err(Error::Trapped("the host failed while the provider ran; see its log".into())))
+        })
+    }
+}
+
+impl Provider for WasmProvider {
+    fn offers(&self) -> Offers {
+        self.offers
+    }
+
+    fn list(&self, cursor: Option<String>) -> Answer<'_, ResourcePage> {
+        self.ask(|reply| Call::List(cursor, reply))
+    }
+
+    fn templates(&self) -> Answer<'_, Vec<TemplateInfo>> {
+        self.ask(Call::Templates)
+    }
+
+    fn read(&self, request: ReadRequest) -> Answer<'_, Option<Reading>> {
+        self.ask(|reply| Call::Read(request, reply))
+    }
+
+    fn subscribe(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {
+        self.ask(|reply| Call::Subscribe(uri, matched, reply))
+    }
+
+    fn unsubscribe(&self, uri: Arc<str>) -> Answer<'_, ()> {
+        self.ask(|reply| Call::Unsubscribe(uri, reply))
+    }
+
+    fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion> {
+        self.ask(|reply| Call::Complete(request, reply))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.queue.close();
+        let mut ended = self.ended.clone();
+        Box::pin(async move {
+            // Nothing is ever sent: this returns when the sender is dropped.
+            while ended.changed().await.is_ok() {}
+        })
+    }
+}
+
+impl Drop for WasmProvider {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+enum Work {
+    Fired(Vec<String>),
+    Call(Call),
+}
+
+struct Actor {
+    maker: Maker,
+    guests: Handle,
+    queue: Arc<Queue>,
+    /// Whose turn was last: timers, control calls, reads.
+    turn: u8,
+    /// Whether the last call ended quickly.
+    quick: bool,
+}
+
+impl Actor {
+    async fn run(mut self, first: Box<Instance>) {
+        let mut health = Health::new(Instant::now());
+        let mut home = Some(first);
+        loop {
+            let mut instance = match home.take() {
+                Some(instance) => instance,
+                None => match self.revive(&mut health).await {
+                    Some(fresh) => fresh,
+                    None => return,
+                },
+            };
+            let Some(work) = self.next(&mut instance).await else { return };
+            let began = Instant::now();
+            let ended = self.tending(drive(&self.guests, self.quick, perform(instance, work))).await;
+            self.quick = began.elapsed() < QUICK;
+            home = ended.unwrap_or_else(|Panicked| {
+                tracing::error!(provider = &*self.maker.spec.name, "host code panicked inside a call of this provider");
+                self.announcer().announce(Occurrence::Down);
+                None
+            });
+            // Calls that end at once would otherwise never let go of the thread.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    /// Waits for something to do. `None`: the provider is closed.
+    async fn next(&mut self, instance: &mut Instance) -> Option<Work> {
+        loop {
+            if self.queue.is_closed() {
+                return None;
+            }
+            for _ in 0..3 {
+                self.turn = (self.turn + 1) % 3;
+                let work = match self.turn {
+                    0 => due(instance).map(Work::Fired),
+                    1 => self.queue.take_control().map(Work::Call),
+                    _ => self.queue.take_read().map(Work::Call),
+                };
+                if work.is_some() {
+                    return work;
+                }
+            }
+            let next = instance.timers().next();
+            tokio::select! {
+                () = self.queue.wake.notified() => {}
+                () = until(next) => {}
+            }
+        }
+    }
+
+    /// Makes a fresh instance, as soon as the pauses allow. `None`: the provider was closed meanwhile.
+    async fn revive(&mut self, health: &mut Health) -> Option<Box<Instance>> {
+        loop {
+            let resume = Instant::now() + health.died(Instant::now());
+            self.refuse_until(resume).await;
+            if self.queue.is_closed() {
+                return None;
+            }
+            match self.tending(drive(&self.guests, self.quick, self.maker.make())).await {
+                Ok(Ok(fresh)) => {
+                    health.started(Instant::now());
+                    self.announcer().announce(Occurrence::Up);
+                    return Some(fresh);
+                }
+                Ok(Err(error)) => tracing::warn!(provider = &*self.maker.spec.name, "no fresh instance: {error}"),
+                Err(Panicked) => tracing::error!(provider = &*self.maker.spec.name, "host code panicked while making an instance"),
+            }
+        }
+    }
+
+    /// Answers everything that there is no instance, until one may be made or the provider is closed.
+    async fn refuse_until(&self, resume: Instant) {
+        loop {
+            let left = resume.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.queue.is_closed() {
+                return;
+            }
+            self.queue.refuse_all(&Error::Unavailable {
+                message: "the provider keeps crashing, and is started anew after a pause; its log says why".into(),
+                retry_after: Some(left),
+            });
+            tokio::select! {
+                () = self.queue.wake.notified() => {}
+                () = sleep_until(resume) => {}
+            }
+        }
+    }
+
+    /// Looks after those who wait, while a call runs.
+    async fn tending<T>(&self, call: impl Future<Output = T>) -> T {
+        let tend = async {
+            loop {
+                let next = self.queue.expire(Instant::now());
+                tokio::select! {
+                    () = self.queue.wake.notified() => {}
+                    () = until(next) => {}
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = call => ended,
+            never = endless(tend) => match never {},
+        }
+    }
+
+    fn announcer(&self) -> &Announcer {
+        &self.maker.announcer
+    }
+}
+
+fn due(instance: &mut Instance) -> Option<Vec<String>> {
+    let timers = instance.timers();
+    timers.next()?;
+    let names = timers.take_due(Instant::now());
+    (!names.is_empty()).then_some(names)
+}
+
+async fn endless(never: impl Future<Output = Infallible>) -> Infallible {
+    never.await
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => pending().await,
+    }
+}
+
+/// Makes one call and answers it. Gives the instance back if it survived.
+async fn perform(mut instance: Box<Instance>, work: Work) -> Option<Box<Instance>> {
+    match work {
+        Work::Fired(names) => {
+            let outcome = instance.fired(&names).await;
+            // A handler has nobody to answer to.
+            let (reply, _nobody) = oneshot::channel();
+            finish(instance, "timer-handler.fired", outcome, reply)
+        }
+        Work::Call(Call::List(cursor, reply)) => {
+            let outcome = instance.list(cursor.as_deref()).await;
+            finish(instance, "resources.list", outcome, reply)
+        }
+        Work::Call(Call::Templates(reply)) => {
+            let outcome = instance.templates().await;
+            finish(instance, "resources.templates", outcome, reply)
+        }
+        Work::Call(Call::Read(request, reply)) => {
+            let outcome = instance.read(&request).await;
+            finish(instance, &request.uri, outcome, reply)
+        }
+        Work::Call(Call::Complete(request, reply)) => {
+            let outcome = instance.complete(request).await;
+            finish(instance, "completions.complete", outcome, reply)
+        }
+        Work::Call(Call::Subscribe(uri, matched, reply)) => {
+            let outcome = instance.subscribe(&uri, matched.as_deref()).await;
+            finish(instance, &uri, outcome, reply)
+        }
+        Work::Call(Call::Unsubscribe(uri, reply)) => {
+            let outcome = instance.unsubscribe(&uri).await;
+            finish(instance, &uri, outcome, reply)
+        }
+    }
+}
+
+fn finish<T>(instance: Box<Instance>, what: &str, outcome: Outcome<T>, reply: Reply<T>) -> Option<Box<Instance>> {
+    let (survivor, answer) = match outcome {
+        Ok(answer) => {
+            instance.log().settle();
+            (Some(instance), answer)
+        }
+        Err(fault) => {
+            tracing::warn!(provider = &*instance.spec().name, "{what}: it {fault}; it gets a fresh instance");
+            instance.announcer().announce(Occurrence::Down);
+            drop(instance);
+            (None, Err(fault.into()))
+        }
+    };
+    // Whoever asked may have gone.
+    let _ = reply.send(answer);
+    survivor
+}
+
+/// Host code panicked inside the call.
+struct Panicked;
+
+/// Runs a call that owns its instance: here if it ends at its first poll, else on the threads for guests.
+async fn drive<T: Send + 'static>(guests: &Handle, here: bool, call: impl Future<Output = T> + Send + 'static) -> Result<T, Panicked> {
+    // The instance is inside the call, and goes with it: nobody sees what a panic left behind.
+    let mut call = Box::pin(AssertUnwindSafe(call).catch_unwind());
+    if here && let Poll::Ready(ended) = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await {
+        return ended.map_err(|_| Panicked);
+    }
+    match guests.spawn(call).await {
+        Ok(ended) => ended.map_err(|_| Panicked),
+        Err(_) => Err(Panicked),
+    }
+}

@@ -1,0 +1,129 @@
+//! What all components share: the engine, its clock, and the threads for guests that take their time.
+
+use std::{io, num::NonZero, sync::Arc, thread, time::Duration};
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+use wasmtime::{Config, Engine, component::Linker};
+
+use super::{
+    component::{Compiled, LoadError},
+    imports,
+    instance::HostState,
+    wasi,
+};
+
+/// How often a guest that computes is made to yield, and so by how much a deadline may be late.
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// Stack of one guest, in bytes: wasmtime's default, and enough for the interpreters that come as components.
+const WASM_STACK: usize = 512 << 10;
+/// Stack on which a guest and the host functions it calls run. Host code needs the difference, at least 1 MiB of it.
+const FIBER_STACK: usize = 2 << 20;
+/// More threads than this do not help guests: each provider runs one call at a time.
+const MAX_GUEST_THREADS: usize = 4;
+
+/// The host cannot run components at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// wasmtime does not work on this machine.
+    #[error("cannot set up WebAssembly on this machine: {0}")]
+    Engine(String),
+    /// The operating system gives no more threads.
+    #[error("cannot start a thread for providers: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// The engine and what belongs to it. One is enough for a process.
+pub struct Runtime {
+    engine: Engine,
+    pub(super) linker: Linker<HostState>,
+    /// Runs what does not end at its first poll. Only `Drop` takes it.
+    guests: Option<tokio::runtime::Runtime>,
+    pub(super) handle: tokio::runtime::Handle,
+    /// Compiling uses all cores already, and up to 350 MiB for one Python component.
+    compiling: Semaphore,
+}
+
+impl Runtime {
+    /// Sets up the engine and starts its threads. They end when the last reference is dropped.
+    pub fn new() -> Result<Arc<Self>, RuntimeError> {
+        let broken = |error: wasmtime::Error| RuntimeError::Engine(format!("{error:#}"));
+        let engine = Engine::new(&config()).map_err(broken)?;
+        let mut linker = Linker::new(&engine);
+        wasi::link(&mut linker).map_err(broken)?;
+        imports::link(&mut linker).map_err(broken)?;
+        start_clock(&engine)?;
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_GUEST_THREADS);
+        let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
+        let handle = guests.handle().clone();
+        Ok(Arc::new(Self { engine, linker, guests: Some(guests), handle, compiling: Semaphore::new(1) }))
+    }
+
+    /// Checks and compiles a component, off the async threads and one at a time. `name` is for the log. Takes up to some seconds for the
+    /// components of interpreted languages.
+    ///
+    /// # Errors
+    /// Each way in which the file is no provider for this host; the text says which, and what to do.
+    pub async fn compile(self: &Arc<Self>, name: &str, bytes: Bytes) -> Result<Compiled, LoadError> {
+        let _turn = self.compiling.acquire().await.map_err(|_| LoadError::CompilerFailed)?;
+        let runtime = self.clone();
+        let began = std::time::Instant::now();
+        // wasmtime counts a panic while it compiles as a bug, not as a vulnerability; here it is one more way not to load.
+        let compiled =
+            tokio::task::spawn_blocking(move || Compiled::new(runtime, &bytes)).await.map_err(|_| LoadError::CompilerFailed)??;
+        tracing::debug!(provider = name, took = ?began.elapsed(), "compiled");
+        Ok(compiled)
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if let Some(guests) = self.guests.take() {
+            // The last reference may go away on an async thread, which must not wait.
+            guests.shutdown_background();
+        }
+    }
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").finish_non_exhaustive()
+    }
+}
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        // No guest language here needs these, and what is off cannot be attacked. Multi-memory stays on: without it a composed component
+        // makes the compiler panic.
+        .wasm_gc(false)
+        .wasm_function_references(false)
+        .wasm_exceptions(false)
+        .wasm_threads(false)
+        .wasm_memory64(false)
+        .wasm_tail_call(false)
+        .wasm_relaxed_simd(false)
+        .max_wasm_stack(WASM_STACK)
+        .async_stack_size(FIBER_STACK);
+    config
+}
+
+/// Epochs are what lets a guest be interrupted; they advance as long as the engine lives.
+fn start_clock(engine: &Engine) -> io::Result<()> {
+    let engine = engine.weak();
+    thread::Builder::new().name("wharf-epoch".into()).spawn(move || {
+        loop {
+            thread::sleep(TICK);
+            let Some(engine) = engine.upgrade() else { return };
+            engine.increment_epoch();
+        }
+    })?;
+    Ok(())
+}

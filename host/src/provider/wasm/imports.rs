@@ -1,0 +1,76 @@
+//! The imports of the contract that this version serves: `announce`, `settings`, `timers`.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use wasmtime::component::{HasSelf, Linker};
+
+use super::{
+    bindings::wharf::provider::{
+        announce, settings, timers,
+        types::{self, Error},
+    },
+    instance::HostState,
+    timers::{MAX_NAME_BYTES, MAX_TIMERS, Refused},
+};
+use crate::provider::{Occurrence, uri};
+
+/// Interfaces of `wharf:provider` that a component may import. Any other is refused at load, by name.
+pub(super) const SERVED: [&str; 4] = ["types", "announce", "settings", "timers"];
+
+pub(super) fn link(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+    types::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    announce::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    settings::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    timers::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
+}
+
+impl types::Host for HostState {}
+
+impl announce::Host for HostState {
+    fn updated(&mut self, uris: Vec<String>) {
+        let mut known = Vec::with_capacity(uris.len());
+        for announced in uris {
+            match uri::check(&announced) {
+                Ok(()) => known.push(Arc::from(announced)),
+                Err(reason) => {
+                    let shown: String = announced.chars().take(200).collect();
+                    self.log.warn(&format!("it announced {shown:?}, which is no URI: {reason}"));
+                }
+            }
+        }
+        // At once, while the guest is still inside its call: a read that begins after this is not answered from before it (law 7).
+        self.announcer.announce(Occurrence::Updated(known));
+    }
+
+    fn list_changed(&mut self) {
+        self.announcer.announce(Occurrence::ListChanged);
+    }
+}
+
+impl settings::Host for HostState {
+    fn get(&mut self, name: String) -> Option<String> {
+        self.spec.settings.get(&name).cloned()
+    }
+
+    fn all(&mut self) -> Vec<(String, String)> {
+        self.spec.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+impl timers::Host for HostState {
+    fn start(&mut self, name: String, after_ms: u32, every_ms: Option<u32>) -> Result<(), Error> {
+        if !self.has_timer_handler {
+            return Err(Error::Failed("a component that starts timers must export wharf:provider/timer-handler".into()));
+        }
+        let ms = |ms: u32| Duration::from_millis(ms.into());
+        self.timers.start(&name, ms(after_ms), every_ms.map(ms), Instant::now()).map_err(|refused| match refused {
+            Refused::Name => Error::Invalid(format!("a timer's name has 1 to {MAX_NAME_BYTES} bytes")),
+            Refused::TooMany => Error::Denied(format!("at most {MAX_TIMERS} timers: cancel some, or let one do the work of several")),
+        })
+    }
+
+    fn cancel(&mut self, name: String) {
+        self.timers.cancel(&name);
+    }
+}

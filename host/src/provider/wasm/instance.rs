@@ -1,0 +1,282 @@
+//! One instance of a component: its store, and the exports it has.
+//!
+//! Invariant: after a call that gave a [`Fault`] the store is dead and nothing of it may be called again.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::time::{Instant, error::Elapsed, timeout};
+use wasmtime::{
+    Store, Trap, UpdateDeadline, WasmBacktrace,
+    component::{InstancePre, ResourceTable},
+};
+use wasmtime_wasi::{I32Exit, WasiCtx};
+use wasmtime_wasi_http::WasiHttpCtx;
+
+use super::{
+    Spec,
+    bindings::exports::wharf::provider::{completions, resources, subscriptions, timer_handler},
+    component::LoadError,
+    convert::{self, Taker},
+    limits::{HOSTCALL_FUEL, Meter},
+    log::GuestLog,
+    timers::Timers,
+    wasi,
+};
+use crate::provider::{Announcer, Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch};
+
+/// Handles of the component model that a guest may hold.
+const MAX_HANDLES: usize = 4096;
+/// How wasmtime says that the fuel for handing over data is used up; it has no type for it that others can name.
+const FUEL_EXHAUSTED: &str = "too much data is being copied";
+
+/// What the host keeps for one instance.
+pub(super) struct HostState {
+    pub spec: Arc<Spec>,
+    pub announcer: Announcer,
+    pub log: GuestLog,
+    pub timers: Timers,
+    pub has_timer_handler: bool,
+    pub wasi: WasiCtx,
+    pub http: WasiHttpCtx,
+    pub no_http: wasi::NoHttp,
+    pub table: ResourceTable,
+    meter: Meter,
+    /// Ticks that this call has spent computing.
+    ticks: u64,
+}
+
+/// What a component exports, found once for all of its instances.
+#[derive(Clone)]
+pub(super) struct Exports {
+    pub resources: resources::GuestIndices,
+    pub subscriptions: Option<subscriptions::GuestIndices>,
+    pub completions: Option<completions::GuestIndices>,
+    pub timer_handler: Option<timer_handler::GuestIndices>,
+}
+
+/// How a call ended its instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    Trapped(String),
+    Overran(Duration),
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Trapped(how) => Self::Trapped(how),
+            Fault::Overran(deadline) => Self::DeadlineExceeded(deadline),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trapped(how) => write!(f, "crashed: {how}"),
+            Self::Overran(deadline) => write!(f, "did not end within {}", humantime::format_duration(*deadline)),
+        }
+    }
+}
+
+/// The outer error costs the instance, the inner one is the guest's answer.
+pub(super) type Outcome<T> = Result<Result<T, Error>, Fault>;
+
+pub(super) struct Instance {
+    store: Store<HostState>,
+    deadline: Duration,
+    resources: resources::Guest,
+    subscriptions: Option<subscriptions::Guest>,
+    completions: Option<completions::Guest>,
+    timer_handler: Option<timer_handler::Guest>,
+}
+
+impl Instance {
+    /// Makes one. Runs the guest's own start code, under the same limits as a call.
+    pub async fn create(
+        pre: InstancePre<HostState>,
+        exports: Exports,
+        spec: Arc<Spec>,
+        announcer: Announcer,
+        log: GuestLog,
+    ) -> Result<Box<Self>, LoadError> {
+        let limits = spec.limits;
+        let budget = limits.ticks();
+        let state = HostState {
+            announcer,
+            timers: Timers::new(Instant::now()),
+            has_timer_handler: exports.timer_handler.is_some(),
+            wasi: wasi::context(&log),
+            http: WasiHttpCtx::new(),
+            no_http: wasi::NoHttp(log.clone()),
+            table: wasi::table(),
+            meter: Meter::new(&limits),
+            ticks: 0,
+            spec,
+            log,
+        };
+        let mut store = Store::new(pre.engine(), state);
+        store.limiter(|state| &mut state.meter);
+        store.set_hostcall_fuel(HOSTCALL_FUEL);
+        store.set_max_component_handles(MAX_HANDLES);
+        store.epoch_deadline_callback(move |mut store| {
+            let state = store.data_mut();
+            state.ticks += 1;
+            Ok(if state.ticks > budget { UpdateDeadline::Interrupt } else { UpdateDeadline::Yield(1) })
+        });
+        store.set_epoch_deadline(1);
+        let outcome = timeout(limits.deadline, pre.instantiate_async(&mut store)).await;
+        let instance = judge(&store, limits.deadline, outcome)
+            .map_err(|fault| LoadError::Start(fault.to_string()))?
+            .map_err(|error| LoadError::Start(error.to_string()))?;
+        // A component may export an interface of the right name and the wrong type, which shows only here, and without a name.
+        let wrong = |interface| move |error: wasmtime::Error| LoadError::WrongType { interface, reason: format!("{error:#}") };
+        Ok(Box::new(Self {
+            resources: exports.resources.load(&mut store, &instance).map_err(wrong("resources"))?,
+            subscriptions: match exports.subscriptions {
+                Some(found) => Some(found.load(&mut store, &instance).map_err(wrong("subscriptions"))?),
+                None => None,
+            },
+            completions: match exports.completions {
+                Some(found) => Some(found.load(&mut store, &instance).map_err(wrong("completions"))?),
+                None => None,
+            },
+            timer_handler: match exports.timer_handler {
+                Some(found) => Some(found.load(&mut store, &instance).map_err(wrong("timer-handler"))?),
+                None => None,
+            },
+            deadline: limits.deadline,
+            store,
+        }))
+    }
+
+    pub fn announcer(&self) -> &Announcer {
+        &self.store.data().announcer
+    }
+
+    pub fn spec(&self) -> &Spec {
+        &self.store.data().spec
+    }
+
+    pub fn log(&self) -> &GuestLog {
+        &self.store.data().log
+    }
+
+    pub fn timers(&mut self) -> &mut Timers {
+        &mut self.store.data_mut().timers
+    }
+
+    pub async fn list(&mut self, cursor: Option<&str>) -> Outcome<ResourcePage> {
+        self.begin();
+        let outcome = timeout(self.deadline, self.resources.call_list(&mut self.store, cursor)).await;
+        let answer = self.judge(outcome)?;
+        Ok(answer.and_then(|answer| answer.map_err(convert::error)).map(|page| self.taker().page(page)))
+    }
+
+    pub async fn templates(&mut self) -> Outcome<Vec<TemplateInfo>> {
+        self.begin();
+        let outcome = timeout(self.deadline, self.resources.call_templates(&mut self.store)).await;
+        let answer = self.judge(outcome)?;
+        let taker = self.taker();
+        Ok(answer
+            .and_then(|answer| answer.map_err(convert::error))
+            .map(|templates| templates.into_iter().map(|info| taker.template(info)).collect()))
+    }
+
+    pub async fn read(&mut self, request: &ReadRequest) -> Outcome<Option<Reading>> {
+        self.begin();
+        let asked = convert::read_request(request);
+        let outcome = timeout(self.deadline, self.resources.call_read(&mut self.store, &asked)).await;
+        let answer = self.judge(outcome)?;
+        Ok(answer.and_then(|answer| answer.map_err(convert::error)).and_then(|reading| self.taker().reading(request, reading)))
+    }
+
+    pub async fn subscribe(&mut self, uri: &str, matched: Option<&TemplateMatch>) -> Outcome<()> {
+        let Some(subscriptions) = &self.subscriptions else { return Ok(Err(lacks("subscriptions"))) };
+        begin(&mut self.store);
+        let matched = matched.map(convert::template_match);
+        let outcome = timeout(self.deadline, subscriptions.call_subscribe(&mut self.store, uri, matched.as_ref())).await;
+        let answer = self.judge(outcome)?;
+        Ok(answer.and_then(|answer| answer.map_err(convert::error)))
+    }
+
+    pub async fn unsubscribe(&mut self, uri: &str) -> Outcome<()> {
+        let Some(subscriptions) = &self.subscriptions else { return Ok(Err(lacks("subscriptions"))) };
+        begin(&mut self.store);
+        let outcome = timeout(self.deadline, subscriptions.call_unsubscribe(&mut self.store, uri)).await;
+        self.judge(outcome)
+    }
+
+    pub async fn complete(&mut self, request: CompletionRequest) -> Outcome<Completion> {
+        let Some(completions) = &self.completions else { return Ok(Err(lacks("completions"))) };
+        begin(&mut self.store);
+        let asked = convert::completion_request(request);
+        let outcome = timeout(self.deadline, completions.call_complete(&mut self.store, &asked)).await;
+        let answer = self.judge(outcome)?;
+        Ok(answer.and_then(|answer| answer.map_err(convert::error)).map(convert::completion))
+    }
+
+    pub async fn fired(&mut self, names: &[String]) -> Outcome<()> {
+        let Some(handler) = &self.timer_handler else { return Ok(Ok(())) };
+        begin(&mut self.store);
+        let outcome = timeout(self.deadline, handler.call_fired(&mut self.store, names)).await;
+        self.judge(outcome)
+    }
+
+    fn begin(&mut self) {
+        begin(&mut self.store);
+    }
+
+    fn taker(&self) -> Taker<'_> {
+        Taker { log: self.log() }
+    }
+
+    fn judge<T>(&self, outcome: Result<wasmtime::Result<T>, Elapsed>) -> Outcome<T> {
+        judge(&self.store, self.deadline, outcome)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.log().finish();
+    }
+}
+
+fn begin(store: &mut Store<HostState>) {
+    store.set_epoch_deadline(1);
+    let state = store.data_mut();
+    state.ticks = 0;
+    state.meter.refused = false;
+}
+
+fn lacks(interface: &str) -> Error {
+    Error::Failed(format!("the provider does not export wharf:provider/{interface}"))
+}
+
+fn judge<T>(store: &Store<HostState>, deadline: Duration, outcome: Result<wasmtime::Result<T>, Elapsed>) -> Outcome<T> {
+    let error = match outcome {
+        Ok(Ok(answer)) => return Ok(Ok(answer)),
+        Ok(Err(error)) => error,
+        Err(_) => return Err(Fault::Overran(deadline)),
+    };
+    let cause = error.root_cause().to_string();
+    // Where the answer itself was too much the guest had ended already and its instance lives on; where it was what the guest handed to an
+    // import, wasmtime has torn the guest down in the middle, and a backtrace shows it.
+    if cause.starts_with(FUEL_EXHAUSTED) && error.downcast_ref::<WasmBacktrace>().is_none() {
+        return Ok(Err(convert::too_large()));
+    }
+    let state = store.data();
+    tracing::debug!(provider = &*state.spec.name, "{error:?}");
+    if error.downcast_ref::<Trap>() == Some(&Trap::Interrupt) {
+        return Err(Fault::Overran(deadline));
+    }
+    let mut how = match error.downcast_ref::<I32Exit>() {
+        Some(I32Exit(status)) => format!("it ended itself with exit status {status}"),
+        None => cause,
+    };
+    if state.meter.refused {
+        let limit = state.spec.limits.memory >> 20;
+        how = format!("{how}; it had wanted more memory than its {limit} MiB (wharf.toml: [provider.limits] memory)");
+    }
+    Err(Fault::Trapped(how))
+}

@@ -1,0 +1,247 @@
+//! What waits for one provider's instance: reads, of which only so many may wait and only for so long, and control calls, which never
+//! wait behind them.
+//!
+//! Whoever waits for a read or a list and went away is skipped. A `subscribe` or `unsubscribe` is carried out all the same: it is a step
+//! in a sequence, and the next one builds on it.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::{Notify, oneshot},
+    time::{Duration, Instant},
+};
+
+use crate::provider::{Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch};
+
+/// Reads that may wait. At a guest's usual pace, some microseconds each, they wait for a moment; with one that is stuck, more would only
+/// hold memory.
+pub(super) const MAX_READS: usize = 256;
+/// How long a read may wait for its turn: as long as the default deadline of the call it may be waiting for.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(5);
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+
+/// A call to the guest, and where its answer goes.
+pub(super) enum Call {
+    List(Option<String>, Reply<ResourcePage>),
+    Templates(Reply<Vec<TemplateInfo>>),
+    Read(ReadRequest, Reply<Option<Reading>>),
+    Complete(CompletionRequest, Reply<Completion>),
+    Subscribe(Arc<str>, Option<Arc<TemplateMatch>>, Reply<()>),
+    Unsubscribe(Arc<str>, Reply<()>),
+}
+
+impl Call {
+    /// Answers it without asking the guest.
+    pub fn refuse(self, error: Error) {
+        // A waiter that went away needs no answer.
+        match self {
+            Self::List(_, reply) => drop(reply.send(Err(error))),
+            Self::Templates(reply) => drop(reply.send(Err(error))),
+            Self::Read(_, reply) => drop(reply.send(Err(error))),
+            Self::Complete(_, reply) => drop(reply.send(Err(error))),
+            Self::Subscribe(_, _, reply) | Self::Unsubscribe(_, reply) => drop(reply.send(Err(error))),
+        }
+    }
+
+    /// Whether nobody waits for it any more, and it need not be made.
+    fn is_void(&self) -> bool {
+        match self {
+            Self::List(_, reply) => reply.is_closed(),
+            Self::Templates(reply) => reply.is_closed(),
+            Self::Read(_, reply) => reply.is_closed(),
+            Self::Complete(_, reply) => reply.is_closed(),
+            Self::Subscribe(..) | Self::Unsubscribe(..) => false,
+        }
+    }
+
+    fn is_read(&self) -> bool {
+        matches!(self, Self::Read(..) | Self::Complete(..))
+    }
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Each with the time at which it has waited long enough; in order, since all may wait equally long.
+    reads: VecDeque<(Instant, Call)>,
+    /// Bounded by who sends them: one call in flight for each URI, and one list.
+    controls: VecDeque<Call>,
+}
+
+/// Invariant: once closed, nothing enters.
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    closed: AtomicBool,
+    pub wake: Notify,
+}
+
+impl Queue {
+    /// Lets a call wait, or refuses it at once.
+    pub fn push(&self, call: Call) {
+        let mut waiting = self.waiting.lock();
+        if self.closed.load(SeqCst) {
+            drop(waiting);
+            return call.refuse(stopped());
+        }
+        if call.is_read() {
+            if waiting.reads.len() >= MAX_READS {
+                waiting.reads.retain(|(_, call)| !call.is_void());
+            }
+            if waiting.reads.len() >= MAX_READS {
+                drop(waiting);
+                return call.refuse(Error::unavailable(format!("the provider is busy: {MAX_READS} reads wait for it already")));
+            }
+            waiting.reads.push_back((Instant::now() + MAX_WAIT, call));
+        } else {
+            waiting.controls.push_back(call);
+        }
+        drop(waiting);
+        self.wake.notify_one();
+    }
+
+    pub fn take_read(&self) -> Option<Call> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            let (_, call) = waiting.reads.pop_front()?;
+            if !call.is_void() {
+                return Some(call);
+            }
+        }
+    }
+
+    pub fn take_control(&self) -> Option<Call> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            let call = waiting.controls.pop_front()?;
+            if !call.is_void() {
+                return Some(call);
+            }
+        }
+    }
+
+    /// Refuses the reads that have waited long enough, and says when the next one will have.
+    pub fn expire(&self, now: Instant) -> Option<Instant> {
+        loop {
+            let mut waiting = self.waiting.lock();
+            let next = waiting.reads.front()?.0;
+            if next > now {
+                return Some(next);
+            }
+            let late = waiting.reads.pop_front();
+            drop(waiting);
+            if let Some((_, call)) = late {
+                let waited = humantime::format_duration(MAX_WAIT);
+                call.refuse(Error::unavailable(format!("the provider is busy: this read waited for it for {waited}")));
+            }
+        }
+    }
+
+    /// Refuses all that waits.
+    pub fn refuse_all(&self, error: &Error) {
+        let Waiting { reads, controls } = std::mem::take(&mut *self.waiting.lock());
+        for call in controls.into_iter().chain(reads.into_iter().map(|(_, call)| call)) {
+            call.refuse(error.clone());
+        }
+    }
+
+    /// Refuses all that waits and all that comes.
+    pub fn close(&self) {
+        {
+            let _no_push_between = self.waiting.lock();
+            self.closed.store(true, SeqCst);
+        }
+        self.refuse_all(&stopped());
+        self.wake.notify_one();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
+    }
+}
+
+fn stopped() -> Error {
+    Error::unavailable("the provider was stopped or replaced")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Waiter = oneshot::Receiver<Result<Option<Reading>, Error>>;
+
+    fn read(queue: &Queue) -> Waiter {
+        let (reply, answer) = oneshot::channel();
+        queue.push(Call::Read(ReadRequest { uri: "x://a".into(), matched: None, if_none_match: None }, reply));
+        answer
+    }
+
+    fn unsubscribe(queue: &Queue) -> oneshot::Receiver<Result<(), Error>> {
+        let (reply, answer) = oneshot::channel();
+        queue.push(Call::Unsubscribe("x://a".into(), reply));
+        answer
+    }
+
+    fn is_refused(waiter: &mut Waiter) -> bool {
+        matches!(waiter.try_recv(), Ok(Err(Error::Unavailable { .. })))
+    }
+
+    #[tokio::test]
+    async fn one_read_more_than_fits_is_refused_at_once_and_control_calls_still_enter() {
+        let queue = Queue::default();
+        let mut waiters: Vec<_> = (0..MAX_READS).map(|_| read(&queue)).collect();
+        assert!(is_refused(&mut read(&queue)));
+        assert!(waiters.iter_mut().all(|waiter| !is_refused(waiter)));
+        let _waiter = unsubscribe(&queue);
+        assert!(queue.take_control().is_some());
+    }
+
+    #[tokio::test]
+    async fn reads_that_nobody_waits_for_give_their_place_away_and_are_skipped() {
+        let queue = Queue::default();
+        for _ in 0..MAX_READS {
+            drop(read(&queue));
+        }
+        let mut waiter = read(&queue);
+        assert!(!is_refused(&mut waiter));
+        assert!(queue.take_read().is_some());
+        assert!(queue.take_read().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_unsubscribe_is_made_though_nobody_waits_for_it() {
+        let queue = Queue::default();
+        drop(unsubscribe(&queue));
+        assert!(matches!(queue.take_control(), Some(Call::Unsubscribe(..))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_waited_too_long_is_refused_and_a_younger_one_waits_on() {
+        let queue = Queue::default();
+        let mut old = read(&queue);
+        tokio::time::advance(MAX_WAIT / 2).await;
+        let mut young = read(&queue);
+        let end = Instant::now() + MAX_WAIT / 2;
+        assert_eq!(queue.expire(Instant::now()), Some(end));
+        assert_eq!(queue.expire(end), Some(end + MAX_WAIT / 2));
+        assert!(is_refused(&mut old));
+        assert!(!is_refused(&mut young));
+    }
+
+    #[tokio::test]
+    async fn closing_refuses_what_waits_and_what_comes() {
+        let queue = Queue::default();
+        let mut waiter = read(&queue);
+        queue.close();
+        assert!(is_refused(&mut waiter));
+        assert!(is_refused(&mut read(&queue)));
+        assert!(queue.take_read().is_none());
+    }
+}

@@ -1,0 +1,393 @@
+//! The reducer with everything around it played by the test: providers that answer when told to, clients that read when they are told.
+//!
+//! It checks on the way what must hold at every moment: one call per URI in flight, no `subscribe` of what is watched, no `unsubscribe` of
+//! what is not, a listener told only of what it subscribed to.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use super::super::reducer::{Effect, ListenerId, Reducer, Ticket, Timer};
+use crate::{
+    catalog::{Candidate, Lists, Merged, Place, Serving, Snapshot, State},
+    provider::{
+        Announcer, Error, EventQueue, Offers, Provider, ResourceInfo, Source, TemplateInfo, Updated,
+        memory::{Memory, live},
+    },
+};
+
+/// What a provider says to subscribing and reading one URI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Accepts,
+    NotFound,
+    /// Reads, but cannot be watched.
+    Denies,
+}
+
+/// A provider as the test sees it.
+pub struct Player {
+    pub source: Source,
+    announcer: Announcer,
+    memory: Arc<Memory>,
+    pub present: bool,
+    pub alive: bool,
+    /// What the reducer has not been told yet of its instance.
+    fell: bool,
+    rose: bool,
+    pub lists: BTreeSet<String>,
+    pub verdicts: BTreeMap<String, Verdict>,
+    /// Its next `subscribe` fails for now.
+    pub fails: bool,
+    /// Raised at each change of a content.
+    versions: BTreeMap<String, u64>,
+}
+
+struct InFlight {
+    candidate: Candidate,
+    instance: u64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Subscribe,
+    Probe,
+    Unsubscribe,
+}
+
+/// What a client knows of a URI: who served it, and which version.
+type View = Option<(Source, u64)>;
+
+pub struct World {
+    pub reducer: Reducer,
+    pub players: Vec<Player>,
+    queue: Arc<EventQueue>,
+    number: u64,
+    merged: Arc<Merged>,
+    snapshot: Arc<Snapshot>,
+    in_flight: BTreeMap<Arc<str>, InFlight>,
+    /// Who watches what, by which instance.
+    pub watching: BTreeSet<(Source, u64, Arc<str>)>,
+    pub subscribed: BTreeMap<ListenerId, BTreeSet<String>>,
+    views: HashMap<(ListenerId, String), View>,
+    pub timers: Vec<(Arc<str>, Timer)>,
+    pub open: BTreeMap<Ticket, (ListenerId, Vec<String>)>,
+    tickets: Ticket,
+    /// What happened, for tests that look at it.
+    pub log: Vec<String>,
+}
+
+impl World {
+    /// Providers of one template `x://{name}` each; those in `without` have no subscriptions.
+    pub fn new(count: u32, without: &[u32]) -> Self {
+        let queue = Arc::<EventQueue>::default();
+        let players = (0..count).map(|slot| {
+            let offers = if without.contains(&slot) { Offers::default() } else { live() };
+            let memory = Memory::new(slot, &queue, offers);
+            Player {
+                source: memory.announcer.source(),
+                announcer: memory.announcer.clone(),
+                memory,
+                present: true,
+                alive: true,
+                fell: false,
+                rose: false,
+                lists: BTreeSet::new(),
+                verdicts: BTreeMap::new(),
+                fails: false,
+                versions: BTreeMap::new(),
+            }
+        });
+        let players = players.collect();
+        let mut world = Self {
+            reducer: Reducer::new(Arc::default()),
+            players,
+            queue,
+            number: 0,
+            merged: Arc::default(),
+            snapshot: Arc::default(),
+            in_flight: BTreeMap::new(),
+            watching: BTreeSet::new(),
+            subscribed: BTreeMap::new(),
+            views: HashMap::new(),
+            timers: Vec::new(),
+            open: BTreeMap::new(),
+            tickets: 0,
+            log: Vec::new(),
+        };
+        world.publish();
+        world
+    }
+
+    /// What happened since the last look.
+    pub fn seen(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.log)
+    }
+
+    pub fn publish(&mut self) {
+        self.number += 1;
+        let places = self.players.iter().filter(|player| player.present).map(|player| {
+            let resources = player.lists.iter().map(|uri| ResourceInfo::new(uri.as_str(), "r")).collect();
+            let templates = vec![TemplateInfo::new("x://{name}", "t")];
+            let serving = Serving {
+                source: player.source,
+                provider: player.memory.clone(),
+                ledger: player.announcer.ledger().clone(),
+                lists: Arc::new(Lists::check("p", resources, templates)),
+            };
+            Place {
+                slot: player.source.slot,
+                name: format!("p{}", player.source.slot).into(),
+                direct: false,
+                state: State::Serving(serving),
+            }
+        });
+        self.snapshot = Arc::new(Snapshot::new(self.number, places.collect(), &self.merged));
+        self.merged = self.snapshot.merged.clone();
+        self.reducer.catalog(self.snapshot.clone());
+        self.carry_out();
+    }
+
+    /// A new generation, as a reload makes it; published by [`World::publish`].
+    pub fn reload(&mut self, player: usize) {
+        let Player { source, memory, .. } = &self.players[player];
+        let source = Source { generation: source.generation + 1, ..*source };
+        let offers = Provider::offers(&**memory);
+        let player = &mut self.players[player];
+        player.memory = Memory::generation(source, &self.queue, offers);
+        player.announcer = player.memory.announcer.clone();
+        (player.source, player.alive, player.fell, player.rose) = (source, true, false, false);
+    }
+
+    pub fn subscribe(&mut self, listener: ListenerId, uri: &str) -> Ticket {
+        let uris: Vec<Arc<str>> = vec![uri.into()];
+        self.reducer.join(listener);
+        self.reducer.subscribe(listener, &uris).expect("under the caps");
+        self.subscribed.entry(listener).or_default().insert(uri.to_owned());
+        self.tickets += 1;
+        self.open.insert(self.tickets, (listener, vec![uri.to_owned()]));
+        self.reducer.proceed(listener, &uris, self.tickets);
+        self.carry_out();
+        self.tickets
+    }
+
+    pub fn unsubscribe(&mut self, listener: ListenerId, uri: &str) {
+        self.forget(listener, uri);
+        self.reducer.unsubscribe(listener, uri);
+        self.carry_out();
+    }
+
+    pub fn leave(&mut self, listener: ListenerId) {
+        for uri in self.subscribed.remove(&listener).unwrap_or_default() {
+            self.forget(listener, &uri);
+        }
+        self.reducer.leave(listener);
+        self.carry_out();
+    }
+
+    fn forget(&mut self, listener: ListenerId, uri: &str) {
+        if let Some(set) = self.subscribed.get_mut(&listener) {
+            set.remove(uri);
+        }
+        self.views.remove(&(listener, uri.to_owned()));
+    }
+
+    /// The content changes; whoever watches it says so.
+    pub fn change(&mut self, player: usize, uri: &str) {
+        let player = &mut self.players[player];
+        *player.versions.entry(uri.to_owned()).or_default() += 1;
+        let watch = (player.source, player.announcer.ledger().instance(), Arc::from(uri));
+        if self.watching.contains(&watch) && player.alive {
+            let source = player.source;
+            self.announce(source, uri);
+        }
+    }
+
+    pub fn announce(&mut self, source: Source, uri: &str) {
+        self.reducer.announce(source, Updated::These([Arc::from(uri)].into()));
+        self.carry_out();
+    }
+
+    /// The instance dies; the reducer hears of it later.
+    pub fn fall(&mut self, player: usize) {
+        let player = &mut self.players[player];
+        player.announcer.ledger().next_instance();
+        (player.alive, player.fell, player.rose) = (false, true, false);
+        for uri in player.verdicts.keys().chain(&player.lists) {
+            *player.versions.entry(uri.clone()).or_default() += 1;
+        }
+        let source = player.source;
+        self.watching.retain(|(watcher, ..)| *watcher != source);
+    }
+
+    pub fn rise(&mut self, player: usize) {
+        let player = &mut self.players[player];
+        if !player.alive {
+            (player.alive, player.rose) = (true, true);
+        }
+    }
+
+    /// The reducer hears what became of the instance.
+    pub fn hear(&mut self, player: usize) {
+        let player = &mut self.players[player];
+        if std::mem::take(&mut player.fell) | player.rose {
+            let up = std::mem::take(&mut player.rose);
+            self.reducer.instance(player.source, up);
+            self.carry_out();
+        }
+    }
+
+    /// The call in flight for this URI is answered.
+    pub fn complete(&mut self, uri: &str) -> bool {
+        let Some(call) = self.in_flight.remove(uri) else { return false };
+        let uri: Arc<str> = uri.into();
+        let Candidate { source, ledger, .. } = &call.candidate;
+        let player = &mut self.players[source.slot as usize];
+        let current = player.source == *source;
+        let dead = ledger.instance() != call.instance || (current && !player.alive);
+        match call.kind {
+            Kind::Unsubscribe => {
+                self.watching.remove(&(*source, call.instance, uri.clone()));
+                self.reducer.unsubscribed(&uri);
+            }
+            Kind::Probe => {
+                let found = verdict(player, &uri) != Verdict::NotFound;
+                self.reducer.subscribed(&uri, if found { Ok(()) } else { Err(Error::NotFound) });
+            }
+            Kind::Subscribe => {
+                let result = match verdict(player, &uri) {
+                    _ if dead => Err(Error::unavailable("dead")),
+                    _ if std::mem::take(&mut player.fails) => Err(Error::unavailable("not now")),
+                    Verdict::Accepts => {
+                        assert!(self.watching.insert((*source, call.instance, uri.clone())), "law 2: subscribed twice in a row");
+                        Ok(())
+                    }
+                    Verdict::NotFound => Err(Error::NotFound),
+                    Verdict::Denies => Err(Error::Denied("no".into())),
+                };
+                self.reducer.subscribed(&uri, result);
+            }
+        }
+        self.carry_out();
+        true
+    }
+
+    pub fn fire(&mut self, at: usize) {
+        let (uri, timer) = self.timers.remove(at);
+        self.reducer.retry(&uri, timer);
+        self.carry_out();
+    }
+
+    pub fn expire(&mut self, ticket: Ticket) {
+        self.reducer.expire(ticket);
+        self.carry_out();
+    }
+
+    /// Lets everything come to rest: instances rise, calls are answered, timers fire.
+    pub fn settle(&mut self) {
+        for player in 0..self.players.len() {
+            self.players[player].fails = false;
+            self.rise(player);
+            self.hear(player);
+        }
+        for _ in 0..10_000 {
+            let calls: Vec<_> = self.in_flight.keys().cloned().collect();
+            if calls.is_empty() && self.timers.is_empty() {
+                return;
+            }
+            for uri in calls {
+                self.complete(&uri);
+            }
+            if !self.timers.is_empty() {
+                self.fire(0);
+            }
+        }
+        panic!("it never comes to rest");
+    }
+
+    fn carry_out(&mut self) {
+        for effect in self.reducer.effects() {
+            match effect {
+                Effect::Subscribe(uri, candidate) => self.start(uri, candidate, Kind::Subscribe),
+                Effect::Probe(uri, candidate) => self.start(uri, candidate, Kind::Probe),
+                Effect::Unsubscribe(uri, candidate) => self.start(uri, candidate, Kind::Unsubscribe),
+                Effect::Retry(uri, timer, _) => self.timers.push((uri, timer)),
+                Effect::Tell(listener, uri) => {
+                    assert!(self.subscribed.get(&listener).is_some_and(|set| set.contains(&*uri)), "told of what it did not subscribe to");
+                    self.log.push(format!("tell {listener} {uri}"));
+                    let answered = !self.open.values().any(|(of, uris)| *of == listener && uris.iter().any(|open| **open == *uri));
+                    if answered || self.views.contains_key(&(listener, uri.to_string())) {
+                        self.read(listener, &uri);
+                    }
+                }
+                Effect::Answer(ticket) => {
+                    self.log.push(format!("answer {ticket}"));
+                    let (listener, uris) = self.open.remove(&ticket).expect("answered once");
+                    for uri in uris {
+                        if self.subscribed.get(&listener).is_some_and(|set| set.contains(&uri)) {
+                            self.read(listener, &uri);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, uri: Arc<str>, candidate: Candidate, kind: Kind) {
+        let instance = candidate.ledger.instance();
+        let what = match kind {
+            Kind::Subscribe => "subscribe",
+            Kind::Probe => "probe",
+            Kind::Unsubscribe => "unsubscribe",
+        };
+        self.log.push(format!("{what} {}.{} {uri}", candidate.source.slot, candidate.source.generation));
+        let watches = self.watching.contains(&(candidate.source, instance, uri.clone()));
+        match kind {
+            Kind::Subscribe => assert!(!watches, "law 2: subscribe of what is watched"),
+            Kind::Unsubscribe => {
+                assert!(watches || !self.players[candidate.source.slot as usize].alive, "law 2: unsubscribe of what is not watched")
+            }
+            Kind::Probe => {}
+        }
+        let before = self.in_flight.insert(uri, InFlight { candidate, instance, kind });
+        assert!(before.is_none(), "law 2: two calls for one URI in flight");
+    }
+
+    fn read(&mut self, listener: ListenerId, uri: &str) {
+        let view = self.truth(uri);
+        self.views.insert((listener, uri.to_owned()), view);
+    }
+
+    /// What a read answers now: by whom, and which version.
+    pub fn truth(&self, uri: &str) -> View {
+        self.snapshot.candidates(uri).iter().find_map(|candidate| {
+            let player = &self.players[candidate.source.slot as usize];
+            (verdict(player, uri) != Verdict::NotFound).then(|| (candidate.source, player.versions.get(uri).copied().unwrap_or_default()))
+        })
+    }
+
+    /// What the listener saw last.
+    pub fn view(&self, listener: ListenerId, uri: &str) -> View {
+        self.views.get(&(listener, uri.to_owned())).copied().flatten()
+    }
+
+    /// Whether changes of the URI can be heard of at all.
+    pub fn is_watchable(&self, uri: &str) -> bool {
+        let Some((source, _)) = self.truth(uri) else { return true };
+        let player = &self.players[source.slot as usize];
+        Provider::offers(&*player.memory).subscriptions && verdict(player, uri) == Verdict::Accepts
+    }
+}
+
+fn verdict(player: &Player, uri: &str) -> Verdict {
+    let lists = player.lists.contains(uri);
+    match player.verdicts.get(uri) {
+        None if lists => Verdict::Accepts,
+        None => Verdict::NotFound,
+        // One without subscriptions is taken at its word (design §2): what it lists, it has.
+        Some(Verdict::NotFound) if lists && !Provider::offers(&*player.memory).subscriptions => Verdict::Accepts,
+        Some(verdict) => *verdict,
+    }
+}
