@@ -22,7 +22,10 @@ use super::{
     error::RpcError,
     message::{Params, Request},
 };
-use crate::subscriptions::{Listener, Notice};
+use crate::{
+    provider::uri,
+    subscriptions::{Listener, Notice},
+};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -78,7 +81,10 @@ pub async fn listen(server: &Server, request: &Request<'_>) -> Result<ListenStre
     let listener = server.subscriptions.listen(server.caller(), list_changed);
     if !uris.is_empty() {
         let wanted = uris.iter().cloned().collect();
-        listener.subscribe(wanted).await.map_err(|error| RpcError::from_subscribe(&error, None))?;
+        listener.subscribe(wanted).await.map_err(|error| {
+            let wrong = uris.iter().find(|uri| uri::check(uri).is_err());
+            RpcError::from_subscribe(&error, wrong.map(|uri| &**uri))
+        })?;
     }
     let id = request.id.as_json().to_owned();
     let ack = acknowledgement(&id, list_changed, &uris);

@@ -23,8 +23,10 @@ const CONNECTIONS: usize = 18_000;
 const HEADER_TIME: Duration = Duration::from_secs(30);
 /// How long requests in flight, and streams being ended, may take at the shutdown.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
-/// Bytes of a request's headers, and of an answer waiting for its socket, per connection. Past it hyper takes no further events from a
-/// stream, so a stalled reader holds no more than this.
+/// Bytes of a request's headers. The longest URI there is takes 11 KiB of them, as base64 in `Mcp-Name`.
+const HEADER_BYTES: usize = 32 << 10;
+/// Bytes of an answer waiting for its socket, per connection. Past it hyper takes no further events from a stream, so a stalled reader
+/// holds no more than this.
 const BUFFER: usize = 64 << 10;
 /// After an accept that failed for want of files or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -139,6 +141,7 @@ async fn connection(stream: TcpStream, router: Router, handshake: Arc<impl Hands
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
+        .max_header_size(HEADER_BYTES)
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(io), TowerToHyperService::new(router));
     let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
