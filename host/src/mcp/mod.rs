@@ -112,17 +112,22 @@ pub struct Event {
 }
 
 /// Resolves when the host stops.
-pub struct Stopping(Pin<Box<dyn Future<Output = ()> + Send>>);
+pub struct Stopping(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Stopping {
     fn new(mut stop: watch::Receiver<bool>) -> Self {
         // A sender that is gone stops as well.
-        Self(Box::pin(async move { drop(stop.wait_for(|stop| *stop).await) }))
+        Self(Some(Box::pin(async move { drop(stop.wait_for(|stop| *stop).await) })))
     }
 
-    /// Ready when the host stops. Not to be asked again after that.
+    /// Ready when the host stops, and ever after.
     fn poll_stopped(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().poll(context)
+        let Some(stopped) = &mut self.0 else { return Poll::Ready(()) };
+        let poll = stopped.as_mut().poll(context);
+        if poll.is_ready() {
+            self.0 = None;
+        }
+        poll
     }
 }
 
