@@ -1,16 +1,25 @@
-//! Wharf: a host for sandboxed resource providers.
+//! Wharf: a host for sandboxed resource providers, served to agents over MCP.
+//!
+//! A call goes down this list; what comes up from a provider comes through one channel, [`provider::EventQueue`].
+//!
+//! | module | owns | knows nothing of |
+//! |---|---|---|
+//! | [`host`] | the composition root: it alone wires the parts | - |
+//! | [`transport`] | sockets, HTTP, event streams, who may connect | what a resource is |
+//! | [`mcp`] | the protocol without a transport: both eras, sessions, errors | sockets, WebAssembly |
+//! | [`subscriptions`] | who listens to what | MCP messages, WebAssembly |
+//! | [`plugins`] | the plugins folder, loading | MCP |
+//! | [`catalog`] | order, lists, lookup, pages, kept answers | MCP, WebAssembly, listeners |
+//! | [`provider`] | what a provider is; those that are components | everything above |
+//! | [`config`] | wharf.toml | everything else |
+//!
+//! The command line is the binary's own, in `cli/`.
 
 pub mod catalog;
 pub mod config;
+pub mod host;
 pub mod mcp;
+pub mod plugins;
 pub mod provider;
 pub mod subscriptions;
 pub mod transport;
-
-#[cfg(test)]
-extern crate self as wharf;
-
-#[cfg(test)]
-#[path = "../tests/common/memory.rs"]
-#[allow(dead_code, missing_docs, clippy::expect_used)]
-mod memory;

@@ -1,1 +1,35 @@
-//! x
+//! What the end-to-end tests are made of: the real host as a process of its own, and a plain MCP client that hides nothing.
+//!
+//! The tests need what `cargo xtask guests`, `cargo xtask clients` and the build of the binary leave behind; what is missing is named.
+//! Everything stays on the loopback interface and in temporary folders.
+
+mod client;
+mod host;
+mod http;
+
+use std::{future::Future, path::PathBuf, time::Duration};
+
+pub use client::{Listener, Session, call, listen, stall};
+pub use host::{Host, Setup};
+pub use http::{Events, Stalled};
+
+use anyhow::{Context, Result};
+
+/// After so long a test fails instead of waiting on: far more than anything here takes on a slow machine.
+pub const LIMIT: Duration = Duration::from_secs(90);
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Waits for something, at most for [`LIMIT`].
+///
+/// # Errors
+/// What the future gives, or that it took too long, with the name of what was awaited.
+pub async fn within<T>(what: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::time::timeout(LIMIT, future)
+        .await
+        .with_context(|| format!("{what}: nothing within {} s", LIMIT.as_secs()))?
+        .context(what.to_owned())
+}

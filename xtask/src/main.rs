@@ -1,1 +1,116 @@
-fn main(){}
+//! `cargo xtask …`: set-up, guest builds, the demo and the whole test run.
+//!
+//! Whatever a task needs it sets up by itself, once: a second run finds it done. Every child process that uses the network has a time
+//! limit, so that a task fails instead of hanging.
+
+mod clients;
+mod demo;
+mod guests;
+mod repo;
+mod run;
+mod test;
+mod toolchain;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::{repo::Repo, toolchain::Choice};
+
+const USAGE: &str = "\
+Usage: cargo xtask TASK
+
+  demo [--http ADDR]          build the host and the example providers, and serve them
+  test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, doc
+  guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
+  clients                     install the MCP clients of the end-to-end tests
+
+WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
+packages, in the user's cache folder). WHARF_GUEST_TOOLCHAIN sets it for all tasks; the flag wins.
+";
+
+/// Wrong use, as opposed to a failure.
+const WRONG_USE: u8 = 2;
+
+enum Task {
+    Help,
+    Demo { http: Option<String> },
+    Test { steps: Vec<&'static test::Step> },
+    Guests { toolchain: Choice },
+    Clients,
+}
+
+fn parse(arguments: &[String]) -> Result<Task> {
+    let Some((task, rest)) = arguments.split_first() else { return Ok(Task::Help) };
+    let flag = |name: &str| -> Result<Option<String>> {
+        match rest {
+            [] => Ok(None),
+            [flag, value] if flag == name => Ok(Some(value.clone())),
+            [flag] if flag.split_once('=').is_some_and(|(flag, _)| flag == name) => Ok(flag.split_once('=').map(|(_, value)| value.into())),
+            _ => bail!("`cargo xtask {task}` takes {name} VALUE and nothing else, not `{}`", rest.join(" ")),
+        }
+    };
+    match task.as_str() {
+        "demo" => Ok(Task::Demo { http: flag("--http")? }),
+        "test" => Ok(Task::Test { steps: test::chosen(flag("--only")?.as_deref())? }),
+        "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
+        "clients" if rest.is_empty() => Ok(Task::Clients),
+        "help" | "-h" | "--help" => Ok(Task::Help),
+        _ => bail!("there is no task `{}`", arguments.join(" ")),
+    }
+}
+
+fn perform(task: Task) -> Result<()> {
+    let repo = Repo::find()?;
+    match task {
+        Task::Help => print!("{USAGE}"),
+        Task::Demo { http } => demo::serve(&repo, http.as_deref())?,
+        Task::Test { steps } => test::run(&repo, &steps)?,
+        Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
+        Task::Clients => clients::install(&repo)?,
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let task = match parse(&arguments) {
+        Ok(task) => task,
+        Err(error) => {
+            eprintln!("error: {error}\n\n{USAGE}");
+            return ExitCode::from(WRONG_USE);
+        }
+    };
+    match perform(task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Task> {
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_flag_is_taken_with_a_space_or_an_equals_sign() {
+        assert!(matches!(parsed("guests --toolchain packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
+        assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
+        assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None })));
+    }
+
+    #[test]
+    fn an_unknown_task_or_flag_is_wrong_use() {
+        for line in
+            ["tset", "test --olny fmt", "test --only", "test --only lint", "guests --toolchain=gcc", "demo 127.0.0.1:1", "clients --all"]
+        {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+    }
+}

@@ -7,15 +7,8 @@ use serde::{Deserialize, Deserializer, de::Error};
 /// The longest duration: the contract with providers has milliseconds in 32 bits.
 const LONGEST: Duration = Duration::from_millis(u32::MAX as u64);
 
-const UNITS: [(&str, u64); 7] = [
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("B", 1),
-];
+const UNITS: [(&str, u64); 7] =
+    [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("B", 1)];
 
 #[derive(Deserialize)]
 #[serde(untagged)]

@@ -1,0 +1,229 @@
+//! `wharf serve`.
+
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use tokio::{net::TcpListener, sync::oneshot};
+use wharf::{
+    config::Config,
+    host::Host,
+    plugins::{Fate, Plan, Report},
+    transport::http::{self, HttpSettings, Limits, PATH, Plain},
+};
+
+/// Where it listens if nothing else is said.
+const DEFAULT_HTTP: &str = "127.0.0.1:8089";
+/// The file that is used if it is there and no other is given.
+const DEFAULT_CONFIG: &str = "wharf.toml";
+/// The folder beside the wharf.toml, or in the current folder.
+const DEFAULT_PLUGINS: &str = "plugins";
+/// After so long the user is told what is still being loaded.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Arguments of `wharf serve`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8089, or what wharf.toml says]
+    #[arg(long, value_name = "ADDR")]
+    http: Option<SocketAddr>,
+    /// The folder with the .wasm files [default: plugins beside the wharf.toml, or ./plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// The configuration [default: ./wharf.toml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// What the user is told: lines for people, or log events.
+#[derive(Clone, Copy)]
+struct Voice {
+    json: bool,
+}
+
+pub(super) fn run(args: Args, json: bool) -> Result<()> {
+    let voice = Voice { json };
+    let path = args.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
+    let mut config = path.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+    let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
+    let plugins = args.plugins.or(config.server.plugins.take()).unwrap_or(beside);
+    let address = match args.http.or(config.server.http) {
+        Some(address) => address,
+        None => DEFAULT_HTTP.parse().context("the default address")?,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+    runtime.block_on(serve(config, plugins, address, voice))
+}
+
+async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voice) -> Result<()> {
+    let mut signals = Signals::new().context("cannot listen for signals")?;
+    let listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            bail!("{address} is in use: is another wharf running? Choose another with --http, such as --http 127.0.0.1:0 for any free port")
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot listen on {address}")),
+    };
+    let address = listener.local_addr().context("cannot tell the address listened on")?;
+    let settings = HttpSettings {
+        bind: Some(address),
+        allowed_origins: config.server.allowed_origins.clone(),
+        allowed_hosts: config.server.allowed_hosts.clone(),
+    };
+    voice.greet(address);
+
+    let done: Arc<Mutex<Vec<Arc<str>>>> = Arc::default();
+    let report = {
+        let done = done.clone();
+        move |report: Report| {
+            voice.report(&report);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push(report.name);
+        }
+    };
+    let (host, plan) = Host::builder().config(config).plugins(&plugins).start(report)?;
+    voice.plan(&plugins, &plan);
+
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = http::serve(listener, host.router(settings), Plain, Limits::default(), async { drop(stopped.await) });
+    tokio::pin!(serving);
+    let impatient = async {
+        tokio::time::sleep(PATIENCE).await;
+        let done = done.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        voice.still_loading(plan.providers.iter().map(|planned| &planned.spec.name).filter(|name| !done.contains(name)));
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = signals.next() => {}
+        () = impatient => {}
+        () = &mut serving => {}
+    }
+    voice.say("ending; once more ends it at once");
+    host.end_streams();
+    let _ = stop.send(());
+    let ending = async {
+        serving.await;
+        host.close().await;
+    };
+    tokio::select! {
+        () = ending => Ok(()),
+        () = signals.next() => bail!("ended before everything was done"),
+    }
+}
+
+impl Voice {
+    fn say(self, line: &str) {
+        if self.json {
+            tracing::info!("{line}");
+        } else {
+            eprintln!("{line}");
+        }
+    }
+
+    fn greet(self, address: SocketAddr) {
+        let url = format!("http://{address}{PATH}");
+        if self.json {
+            tracing::info!(url, "serving");
+            return;
+        }
+        eprintln!(
+            "Wharf {version} serves MCP at {url}\n\n\
+             Claude Code  claude mcp add --transport http wharf {url}\n\
+             Codex        in ~/.codex/config.toml:  [mcp_servers.wharf]\n\
+             {space:40}url = \"{url}\"\n\
+             VS Code      code --add-mcp '{{\"name\":\"wharf\",\"type\":\"http\",\"url\":\"{url}\"}}'\n\n\
+             Ctrl-C ends it.\n",
+            version = env!("CARGO_PKG_VERSION"),
+            space = "",
+        );
+    }
+
+    fn plan(self, folder: &Path, plan: &Plan) {
+        if let Some(error) = &plan.unreadable {
+            self.warn(&format!("the plugins folder {} cannot be read: {error}; make it, or name another with --plugins", folder.display()));
+        } else if plan.providers.is_empty() {
+            self.warn(&format!("there is no .wasm file in {}: nothing to serve", folder.display()));
+        }
+        for (path, reason) in &plan.misnamed {
+            self.warn(&format!("refused {}: {reason}", path.display()));
+        }
+    }
+
+    fn warn(self, line: &str) {
+        if self.json {
+            tracing::warn!("{line}");
+        } else {
+            eprintln!("warning: {line}");
+        }
+    }
+
+    fn report(self, Report { name, path, fate }: &Report) {
+        let path = path.display();
+        match fate {
+            Fate::Loaded { resources, templates, subscriptions, lists, took } => {
+                if self.json {
+                    let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+                    tracing::info!(provider = %name, %path, resources, templates, subscriptions, took_ms = took, "loaded");
+                } else {
+                    let live = if *subscriptions { ", tells of changes" } else { "" };
+                    let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
+                    eprintln!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis());
+                }
+                if let Err(error) = lists {
+                    self.warn(&format!("{name} did not list: {error}; it is asked again"));
+                }
+            }
+            Fate::Refused(reason) if self.json => tracing::error!(provider = %name, %path, reason, "refused"),
+            Fate::Refused(reason) => eprintln!("refused  {name}: {reason} ({path})"),
+        }
+    }
+
+    fn still_loading<'a>(self, names: impl Iterator<Item = &'a Arc<str>>) {
+        let names: Vec<&str> = names.map(|name| &**name).collect();
+        if !names.is_empty() {
+            self.say(&format!("still loading: {}", names.join(", ")));
+        }
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What ends the host: Ctrl-C, and where there is one, SIGTERM.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        drop(tokio::signal::ctrl_c().await);
+    }
+}

@@ -1,0 +1,156 @@
+//! Loads providers: file, compiler, first instance, lists, catalog.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::{task::JoinSet, time::Instant};
+
+use super::Planned;
+use crate::{
+    catalog::Catalog,
+    provider::{
+        Announcer, Error, EventQueue, Provider, Source,
+        wasm::{LoadError, MAX_FILE_BYTES, Runtime},
+    },
+};
+
+/// What became of one provider.
+#[derive(Debug)]
+pub struct Report {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its file.
+    pub path: PathBuf,
+    /// How it went.
+    pub fate: Fate,
+}
+
+/// How loading went.
+#[derive(Debug)]
+pub enum Fate {
+    /// It serves.
+    Loaded {
+        /// How many resources it lists.
+        resources: usize,
+        /// How many templates it has.
+        templates: usize,
+        /// Whether it can be told who is wanted.
+        subscriptions: bool,
+        /// Why its lists did not come, if they did not; it is asked again.
+        lists: Result<(), Error>,
+        /// From the file to the lists.
+        took: Duration,
+    },
+    /// It does not; says why.
+    Refused(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    File(std::io::Error),
+    #[error("it is not a file")]
+    NotAFile,
+    #[error(transparent)]
+    Component(#[from] LoadError),
+}
+
+/// Loads providers into a catalog, and ends them.
+pub struct Loader {
+    runtime: Arc<Runtime>,
+    catalog: Arc<Catalog>,
+    queue: Arc<EventQueue>,
+    slots: AtomicU32,
+    serving: Mutex<Vec<Arc<dyn Provider>>>,
+}
+
+impl Loader {
+    /// A loader whose providers are heard through this queue.
+    pub fn new(runtime: Arc<Runtime>, catalog: Arc<Catalog>, queue: Arc<EventQueue>) -> Self {
+        Self { runtime, catalog, queue, slots: AtomicU32::new(0), serving: Mutex::default() }
+    }
+
+    /// Gives these their places in the catalog, in order, where they count as loading from now on.
+    pub fn arrange(&self, providers: &[Planned]) -> Vec<(u32, Planned)> {
+        let placed: Vec<_> = providers.iter().map(|planned| (self.slots.fetch_add(1, Relaxed), planned.clone())).collect();
+        self.catalog.arrange(placed.iter().map(|(slot, planned)| (*slot, planned.spec.name.clone(), false)).collect());
+        placed
+    }
+
+    /// Loads them, the smallest file first, since that is up soonest; tells of each when it is done.
+    pub async fn load(self: &Arc<Self>, mut providers: Vec<(u32, Planned)>, report: impl Fn(Report) + Clone + Send + Sync + 'static) {
+        providers.sort_by_key(|(_, planned)| std::fs::metadata(&planned.path).map_or(0, |file| file.len()));
+        let mut loading = JoinSet::new();
+        for (slot, planned) in providers {
+            let (this, report) = (self.clone(), report.clone());
+            loading.spawn(async move {
+                let (name, path) = (planned.spec.name.clone(), planned.path.clone());
+                let fate = match this.load_one(slot, planned).await {
+                    Ok(fate) => fate,
+                    Err(refusal) => {
+                        this.catalog.refuse(slot);
+                        Fate::Refused(refusal.to_string())
+                    }
+                };
+                report(Report { name, path, fate });
+            });
+        }
+        while loading.join_next().await.is_some() {}
+    }
+
+    async fn load_one(&self, slot: u32, Planned { spec, path }: Planned) -> Result<Fate, Refusal> {
+        let began = Instant::now();
+        let bytes = read(path).await?;
+        let compiled = self.runtime.compile(&spec.name, bytes).await?;
+        let announcer = Announcer::new(Source { slot, generation: 1 }, self.queue.clone());
+        let provider = compiled.start(spec, announcer.clone()).await?;
+        self.serving.lock().push(provider.clone());
+        let lists = self.catalog.load(provider.clone(), &announcer).await;
+        let snapshot = self.catalog.snapshot();
+        let (resources, templates) = snapshot
+            .serving()
+            .find(|(place, _)| place.slot == slot)
+            .map_or((0, 0), |(_, serving)| (serving.lists.resources.len(), serving.lists.templates.len()));
+        let subscriptions = provider.offers().subscriptions;
+        Ok(Fate::Loaded { resources, templates, subscriptions, lists, took: began.elapsed() })
+    }
+
+    /// Ends all providers, each within its deadline.
+    pub async fn close(&self) {
+        let serving = std::mem::take(&mut *self.serving.lock());
+        futures_util::future::join_all(serving.iter().map(|provider| provider.close())).await;
+    }
+}
+
+async fn read(path: PathBuf) -> Result<Bytes, Refusal> {
+    tokio::task::spawn_blocking(move || read_now(&path)).await.unwrap_or_else(|error| Err(Refusal::File(error.into())))
+}
+
+/// The size is looked at before the content, and again after: a pipe or a growing file must not fill the memory.
+fn read_now(path: &Path) -> Result<Bytes, Refusal> {
+    use std::io::Read;
+
+    let file = std::fs::File::open(path).map_err(Refusal::File)?;
+    let metadata = file.metadata().map_err(Refusal::File)?;
+    if !metadata.is_file() {
+        return Err(Refusal::NotAFile);
+    }
+    let too_large = |bytes: u64| Refusal::Component(LoadError::TooLarge(usize::try_from(bytes).unwrap_or(usize::MAX)));
+    if metadata.len() > MAX_FILE_BYTES as u64 {
+        return Err(too_large(metadata.len()));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Refusal::File)?;
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(bytes.into())
+}

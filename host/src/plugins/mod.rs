@@ -1,0 +1,159 @@
+//! The plugins folder: which providers there are, in which order, and their loading.
+//!
+//! Order is precedence: first the providers that wharf.toml names, in its order, then the other `.wasm` files of the folder by name. A file
+//! that wharf.toml speaks of, by path or by a provider's name, is not loaded a second time. A provider that cannot be loaded keeps no other
+//! from it.
+
+mod loader;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+pub use loader::{Fate, Loader, Report};
+
+use crate::{
+    config::{self, Config},
+    provider::wasm::{Limits, Spec},
+};
+
+/// A provider that is to be loaded.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// Name, settings and limits.
+    pub spec: Spec,
+    /// The component.
+    pub path: PathBuf,
+}
+
+/// What there is to be loaded, in order, and what there is to be said about the folder.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// In order.
+    pub providers: Vec<Planned>,
+    /// Files that are no providers because of their name: the file, and why.
+    pub misnamed: Vec<(PathBuf, String)>,
+    /// Why the folder could not be read, if it could not.
+    pub unreadable: Option<std::io::Error>,
+}
+
+impl Plan {
+    /// Looks into the folder and the configuration.
+    pub fn new(folder: &Path, config: &Config) -> Self {
+        let mut plan = Self::default();
+        let mut names = HashSet::new();
+        let mut paths = HashSet::new();
+        for provider in &config.providers {
+            let path = provider.path.clone().unwrap_or_else(|| folder.join(&provider.name).with_added_extension("wasm"));
+            names.insert(provider.name.clone());
+            paths.insert(real(&path));
+            let limits = Limits::default();
+            let limits =
+                Limits { memory: provider.memory.unwrap_or(limits.memory), deadline: provider.deadline.unwrap_or(limits.deadline) };
+            let spec = Spec { name: provider.name.as_str().into(), settings: provider.settings.clone(), limits };
+            plan.providers.push(Planned { spec, path });
+        }
+        match components(folder) {
+            Err(error) => plan.unreadable = Some(error),
+            Ok(files) => {
+                for path in files {
+                    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                    if names.contains(&stem) || paths.contains(&real(&path)) {
+                        continue;
+                    }
+                    match config::check_name(&stem) {
+                        Err(reason) => plan.misnamed.push((path, format!("{reason}; rename the file, or name it in wharf.toml"))),
+                        Ok(()) => {
+                            let spec = Spec { name: Arc::from(stem), settings: BTreeMap::new(), limits: Limits::default() };
+                            plan.providers.push(Planned { spec, path });
+                        }
+                    }
+                }
+            }
+        }
+        plan
+    }
+}
+
+/// The folder's `.wasm` files, by name. Hidden ones are what editors and tools write on the way.
+fn components(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden && path.extension() == Some(OsStr::new("wasm")) && !path.is_dir() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// One name for one file, whatever links lead to it.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            std::fs::write(folder.path().join(file), "").unwrap();
+        }
+        folder
+    }
+
+    fn config(folder: &Path, text: &str) -> Config {
+        let file = folder.join("wharf.toml");
+        std::fs::write(&file, text).unwrap();
+        Config::read(&file).unwrap()
+    }
+
+    fn names(plan: &Plan) -> Vec<&str> {
+        plan.providers.iter().map(|planned| &*planned.spec.name).collect()
+    }
+
+    #[test]
+    fn files_of_the_folder_come_by_name() {
+        let folder = folder(&["b.wasm", "a.wasm", ".hidden.wasm", "c.txt", "d.wasm.tmp", "e"]);
+        std::fs::create_dir(folder.path().join("f.wasm")).unwrap();
+        assert_eq!(names(&Plan::new(folder.path(), &Config::default())), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_wharf_toml_names_comes_first_in_its_order_and_only_once() {
+        let folder = folder(&["a.wasm", "b.wasm", "c.wasm", "d.wasm"]);
+        let text = "[[provider]]\nname = \"d\"\n[[provider]]\nname = \"other\"\npath = \"b.wasm\"\n[[provider]]\nname = \"c\"\npath = \"/elsewhere.wasm\"";
+        let plan = Plan::new(folder.path(), &config(folder.path(), text));
+        assert_eq!(names(&plan), ["d", "other", "c", "a"]);
+        assert_eq!(plan.providers[0].path, folder.path().join("d.wasm"));
+    }
+
+    #[test]
+    fn limits_and_settings_are_those_of_wharf_toml() {
+        let folder = folder(&["a.wasm"]);
+        let text = "[[provider]]\nname = \"a\"\n[provider.settings]\nb = 1\n[provider.limits]\nmemory = \"1MiB\"";
+        let plan = Plan::new(folder.path(), &config(folder.path(), text));
+        let spec = &plan.providers[0].spec;
+        assert_eq!((spec.limits.memory, spec.limits.deadline), (1 << 20, Limits::default().deadline));
+        assert_eq!(spec.settings["b"], "1");
+    }
+
+    #[test]
+    fn a_file_whose_name_is_no_name_is_said_to_be() {
+        let folder = folder(&["my plugin.wasm"]);
+        let plan = Plan::new(folder.path(), &Config::default());
+        assert!(plan.providers.is_empty() && plan.misnamed[0].1.contains("rename the file"));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_said_to_be() {
+        assert!(Plan::new(Path::new("/nowhere"), &Config::default()).unreadable.is_some());
+    }
+}

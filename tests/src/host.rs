@@ -1,0 +1,202 @@
+//! The host under test: the real binary, serving a temporary folder on a free port.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+    sync::watch,
+};
+
+use crate::{root, within};
+
+/// What a host is to serve.
+#[derive(Default)]
+pub struct Setup {
+    guests: Vec<(String, PathBuf)>,
+    files: Vec<(String, Vec<u8>)>,
+    config: String,
+}
+
+impl Setup {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A component of `plugins/` or `tests/guests/`, dropped into the plugins folder.
+    #[must_use]
+    pub fn guest(mut self, name: &str) -> Self {
+        let file = format!("{name}.wasm");
+        let path = ["plugins", "tests/guests"].map(|folder| root().join(folder).join(&file)).into_iter().find(|path| path.exists());
+        self.guests.push((file, path.unwrap_or_else(|| format!("{name}.wasm").into())));
+        self
+    }
+
+    /// Any file in the plugins folder.
+    #[must_use]
+    pub fn file(mut self, name: &str, content: &[u8]) -> Self {
+        self.files.push((name.into(), content.into()));
+        self
+    }
+
+    /// Lines of wharf.toml.
+    #[must_use]
+    pub fn config(mut self, lines: &str) -> Self {
+        self.config += lines;
+        self
+    }
+
+    /// Starts the host, and waits until it says where it listens.
+    ///
+    /// # Errors
+    /// A missing binary or component, with the command that makes it; a host that ends at once, with what it said.
+    pub async fn start(self) -> Result<Host> {
+        let folder = tempfile::tempdir()?;
+        let plugins = folder.path().join("plugins");
+        fs::create_dir(&plugins)?;
+        for (name, from) in &self.guests {
+            fs::copy(from, plugins.join(name)).with_context(|| format!("{name} is not built: run `cargo xtask guests`"))?;
+        }
+        for (name, content) in &self.files {
+            fs::write(plugins.join(name), content)?;
+        }
+        fs::write(folder.path().join("wharf.toml"), &self.config)?;
+        Host::run(folder).await
+    }
+}
+
+/// A running host. It is killed when this is dropped.
+pub struct Host {
+    child: Child,
+    address: String,
+    said: watch::Receiver<()>,
+    log: Arc<Mutex<String>>,
+    folder: TempDir,
+}
+
+impl Host {
+    async fn run(folder: TempDir) -> Result<Self> {
+        let binary = binary()?;
+        let mut child = Command::new(&binary)
+            .args(["serve", "--http", "127.0.0.1:0", "--config", "wharf.toml"])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot run {}", binary.display()))?;
+        let stderr = child.stderr.take().context("the host has no stderr")?;
+        let log = Arc::new(Mutex::new(String::new()));
+        let (says, said) = watch::channel(());
+        // Read to the end whatever happens: a host whose stderr is full would stand still.
+        tokio::spawn({
+            let log = log.clone();
+            async move {
+                let mut lines = BufReader::new(stderr).lines();
+                while let Ok(Some(line)) = lines.next_line().await {
+                    let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                    *log += &line;
+                    log.push('\n');
+                    says.send_replace(());
+                }
+            }
+        });
+        let mut host = Self { child, address: String::new(), said, log, folder };
+        let log = host.wait_for_log("http://127.0.0.1:").await?;
+        host.address = address(&log).context("the host's URL is not http://127.0.0.1:PORT/mcp")?;
+        Ok(host)
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Where MCP clients connect.
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// The folder with its wharf.toml and its plugins folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// All it has written to stderr so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until its stderr has this text, and gives all of it.
+    ///
+    /// # Errors
+    /// It ended without, or took too long; both with what it said.
+    pub async fn wait_for_log(&mut self, text: &str) -> Result<String> {
+        let (said, log) = (&mut self.said, &self.log);
+        let found = within("the host's log", async {
+            loop {
+                let so_far = log.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                // Whole lines only, so that what follows the text is there too.
+                if so_far.contains(text) {
+                    return Ok(so_far);
+                }
+                if said.changed().await.is_err() {
+                    bail!("the host ended");
+                }
+            }
+        });
+        let found = found.await;
+        found.with_context(|| format!("waiting for {text:?}; the host said:\n{}", self.log()))
+    }
+
+    /// Sends a signal, as `kill` names it, and waits for the end.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub async fn end(mut self, signal: &str) -> Result<(ExitStatus, String)> {
+        let id = self.child.id().context("the host has ended already")?;
+        let sent = Command::new("kill").args(["-s", signal, &id.to_string()]).status().await?;
+        if !sent.success() {
+            bail!("cannot send {signal} to the host");
+        }
+        let status = within("the host's end", async { Ok(self.child.wait().await?) }).await.with_context(|| self.log())?;
+        Ok((status, self.log()))
+    }
+}
+
+fn binary() -> Result<PathBuf> {
+    // Tests run as TARGET/PROFILE/deps/NAME; the binary is TARGET/PROFILE/wharf.
+    let test = env::current_exe()?;
+    let profile = test.ancestors().nth(2).context("a test outside of cargo's target folder")?;
+    let binary = profile.join(format!("wharf{}", env::consts::EXE_SUFFIX));
+    if !binary.exists() {
+        bail!("there is no {}: run `cargo xtask test --only build`", binary.display());
+    }
+    Ok(binary)
+}
+
+fn address(log: &str) -> Option<String> {
+    let rest = &log[log.find("http://127.0.0.1:")? + "http://".len()..];
+    let (address, _) = rest.split_once("/mcp")?;
+    address.split_once(':')?.1.parse::<u16>().ok().map(|_| address.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_what_the_host_says() {
+        assert_eq!(address("Wharf 0.1.0\nMCP at http://127.0.0.1:4711/mcp\n").as_deref(), Some("127.0.0.1:4711"));
+        assert_eq!(address("http://127.0.0.1:4711/\n"), None);
+    }
+}

@@ -1,0 +1,42 @@
+//! `cargo xtask demo`: builds the host and the example providers, and serves them.
+
+use std::{process::Command, time::Duration};
+
+use anyhow::{Context, Result};
+
+use crate::{guests, repo::Repo, run, toolchain::Choice};
+
+/// The first build compiles all of wasmtime: some ten minutes on two slow cores.
+const BUILD_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Serves until Ctrl-C. Comes back only if the host could not be started.
+pub fn serve(repo: &Repo, http: Option<&str>) -> Result<()> {
+    eprintln!("Building the example providers");
+    guests::build(repo, Choice::from_user(None)?)?;
+    eprintln!("Building the host (the first time takes some minutes)");
+    // The dev profile, in which the dependencies are optimised anyway: a profile of its own would have a target folder of its own, and
+    // compile wasmtime a second time for `cargo xtask test`.
+    run::run(repo.cargo().args(["build", "--package", "wharf"]), BUILD_LIMIT)?;
+
+    let mut host = Command::new(repo.target()?.join("debug").join(format!("wharf{}", std::env::consts::EXE_SUFFIX)));
+    host.current_dir(&repo.root).args(["serve", "--plugins", "plugins"]);
+    if let Some(address) = http {
+        host.args(["--http", address]);
+    }
+    become_child(host)
+}
+
+/// xtask becomes the host: a signal meant for the one then reaches the other, and the exit code is the host's.
+#[cfg(unix)]
+fn become_child(mut host: Command) -> Result<()> {
+    use std::os::unix::process::CommandExt;
+
+    let error = host.exec();
+    Err(error).with_context(|| format!("cannot run `{}`", run::line(&host)))
+}
+
+#[cfg(not(unix))]
+fn become_child(mut host: Command) -> Result<()> {
+    let status = host.status().with_context(|| format!("cannot run `{}`", run::line(&host)))?;
+    std::process::exit(status.code().unwrap_or(1))
+}

@@ -1,0 +1,104 @@
+//! Where things are: the repository, cargo's target folder, the user's cache folder.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::run;
+
+/// `cargo metadata` reads files, and writes a lock file at the most.
+const METADATA_LIMIT: Duration = Duration::from_secs(120);
+
+/// The checkout that xtask works on.
+pub struct Repo {
+    pub root: PathBuf,
+}
+
+impl Repo {
+    /// The one this xtask belongs to, whatever the current folder is.
+    pub fn find() -> Result<Self> {
+        // Cargo says at run time where the package is: that holds after the checkout was moved, too.
+        let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&package).parent().context("xtask has no folder above it")?.to_owned();
+        if !root.join("wit/provider.wit").is_file() {
+            bail!("{} is not Wharf's repository: run `cargo xtask` inside it", root.display());
+        }
+        Ok(Self { root })
+    }
+
+    /// Cargo, the one that runs this program.
+    pub fn cargo(&self) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(&self.root);
+        command
+    }
+
+    /// Rustc, the one the host is compiled with.
+    pub fn rustc(&self) -> Command {
+        let mut command = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+        command.current_dir(&self.root);
+        command
+    }
+
+    /// Cargo's target folder; CARGO_TARGET_DIR and cargo's configuration are heeded.
+    pub fn target(&self) -> Result<PathBuf> {
+        let metadata = self.metadata(&self.root.join("Cargo.toml"))?;
+        let folder = metadata["target_directory"].as_str().context("`cargo metadata` names no target folder")?;
+        Ok(folder.into())
+    }
+
+    /// What `cargo metadata` says of a workspace, without its dependencies.
+    pub fn metadata(&self, manifest: &Path) -> Result<Value> {
+        let mut command = self.cargo();
+        command.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]).arg(manifest);
+        serde_json::from_str(&run::output(&mut command, METADATA_LIMIT)?).context("`cargo metadata` gave something else than JSON")
+    }
+
+    /// The workspaces of guests, as far as they are there: each has a lock file of its own.
+    pub fn guest_workspaces(&self) -> Vec<PathBuf> {
+        ["plugins", "tests/guests"]
+            .map(|folder| self.root.join(folder))
+            .into_iter()
+            .filter(|folder| folder.join("Cargo.toml").is_file())
+            .collect()
+    }
+}
+
+/// Wharf's folder in the user's cache folder, made if it is missing. `XDG_CACHE_HOME`, else `~/.cache` (XDG Base Directory Specification).
+pub fn cache() -> Result<PathBuf> {
+    let folder = cache_under(env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"))?;
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}: set XDG_CACHE_HOME to a folder you can write to", folder.display()))?;
+    Ok(folder)
+}
+
+fn cache_under(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf> {
+    // The specification has relative paths ignored.
+    if let Some(cache) = xdg.map(PathBuf::from).filter(|path| path.is_absolute()) {
+        return Ok(cache.join("wharf"));
+    }
+    let home = home.filter(|home| !home.is_empty()).context("neither XDG_CACHE_HOME nor HOME is set: set one of them")?;
+    Ok(Path::new(&home).join(".cache/wharf"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_folder_is_where_xdg_says_else_in_the_home_folder() {
+        let under = |xdg: &str, home: &str| cache_under(Some(xdg.into()), Some(home.into())).unwrap();
+        assert_eq!(under("/x", "/home/u"), Path::new("/x/wharf"));
+        assert_eq!(under("", "/home/u"), Path::new("/home/u/.cache/wharf"));
+        assert_eq!(under("relative", "/home/u"), Path::new("/home/u/.cache/wharf"));
+        assert!(cache_under(None, None).is_err());
+    }
+}

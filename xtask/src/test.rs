@@ -1,0 +1,137 @@
+//! `cargo xtask test`: everything that has to hold, in steps; the quick ones come first.
+
+use std::{
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{clients, guests, repo::Repo, run, toolchain::Choice};
+
+/// The slowest step compiles all of wasmtime: some ten minutes on two slow cores.
+const CARGO_LIMIT: Duration = Duration::from_secs(3600);
+const COMPONENT_LIMIT: Duration = Duration::from_secs(120);
+const ASK_LIMIT: Duration = Duration::from_secs(30);
+
+/// One part of the run.
+pub struct Step {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&Repo) -> Result<()>,
+}
+
+static STEPS: [Step; 7] = [
+    Step { name: "fmt", what: "formatting of the host, the tests and the guests", run: fmt },
+    Step { name: "clippy", what: "lints, each an error", run: clippy },
+    Step { name: "guests", what: "the components of plugins/ and tests/guests/", run: build_guests },
+    Step { name: "clients", what: "the MCP clients of the end-to-end tests", run: clients::install },
+    Step { name: "build", what: "the host that the end-to-end tests start", run: build },
+    Step { name: "test", what: "unit, property and end-to-end tests", run: test },
+    Step { name: "doc", what: "documentation, each warning an error", run: doc },
+];
+
+/// Runs these steps. Stops at the first that fails.
+pub fn run(repo: &Repo, steps: &[&Step]) -> Result<()> {
+    let began = Instant::now();
+    let mut summary = Vec::new();
+    for step in steps {
+        eprintln!("==> {}: {}", step.name, step.what);
+        let began = Instant::now();
+        (step.run)(repo).with_context(|| format!("the step {0} failed; to run it alone: cargo xtask test --only {0}", step.name))?;
+        let took = format!("{} {:.0} s", step.name, began.elapsed().as_secs_f64());
+        eprintln!("==> {took}");
+        summary.push(took);
+    }
+    println!("All well in {:.0} s: {}", began.elapsed().as_secs_f64(), summary.join(", "));
+    Ok(())
+}
+
+/// All steps, or the one named.
+pub fn chosen(only: Option<&str>) -> Result<Vec<&'static Step>> {
+    let Some(name) = only else { return Ok(STEPS.iter().collect()) };
+    match STEPS.iter().find(|step| step.name == name) {
+        Some(step) => Ok(vec![step]),
+        None => bail!("there is no step `{name}`; the steps are {}", STEPS.each_ref().map(|step| step.name).join(", ")),
+    }
+}
+
+fn fmt(repo: &Repo) -> Result<()> {
+    need_component(repo, "fmt", "rustfmt")?;
+    for workspace in workspaces(repo) {
+        cargo(repo, &["fmt", "--all", "--check", "--manifest-path"], &workspace, &[])?;
+    }
+    Ok(())
+}
+
+fn clippy(repo: &Repo) -> Result<()> {
+    need_component(repo, "clippy", "clippy")?;
+    // The guests, too, as if they were built for this machine: clippy is of one piece with its compiler and cannot use the standard
+    // library of another, which is what a guest toolchain made of packages has.
+    for workspace in workspaces(repo) {
+        cargo(repo, &["clippy", "--workspace", "--all-targets", "--manifest-path"], &workspace, &["--", "-D", "warnings"])?;
+    }
+    Ok(())
+}
+
+fn build_guests(repo: &Repo) -> Result<()> {
+    guests::build(repo, Choice::from_user(None)?)
+}
+
+fn build(repo: &Repo) -> Result<()> {
+    // With the tests, as the next step builds them: then cargo enables the same features, and compiles each dependency once.
+    run::run(repo.cargo().args(["build", "--workspace", "--bins", "--tests"]), CARGO_LIMIT)
+}
+
+fn test(repo: &Repo) -> Result<()> {
+    run::run(repo.cargo().args(["test", "--workspace"]), CARGO_LIMIT)
+}
+
+fn doc(repo: &Repo) -> Result<()> {
+    run::run(repo.cargo().args(["doc", "--no-deps", "--package", "wharf"]).env("RUSTDOCFLAGS", "-D warnings"), CARGO_LIMIT)
+}
+
+/// The host's workspace, and those of the guests.
+fn workspaces(repo: &Repo) -> Vec<std::path::PathBuf> {
+    let mut all = vec![repo.root.clone()];
+    all.extend(repo.guest_workspaces());
+    all
+}
+
+fn cargo(repo: &Repo, arguments: &[&str], workspace: &Path, rest: &[&str]) -> Result<()> {
+    let mut command = repo.cargo();
+    command.args(arguments).arg(workspace.join("Cargo.toml"));
+    if workspace != repo.root {
+        // Lock files of their own, so a target folder of their own.
+        command.env("CARGO_TARGET_DIR", repo.target()?.join("guests/clippy"));
+    }
+    run::run(command.args(rest), CARGO_LIMIT)
+}
+
+/// rustup's minimal profile has neither rustfmt nor clippy.
+fn need_component(repo: &Repo, subcommand: &str, component: &str) -> Result<()> {
+    if run::output(repo.cargo().args([subcommand, "--version"]), ASK_LIMIT).is_ok() {
+        return Ok(());
+    }
+    let mut rustup = Command::new("rustup");
+    rustup.args(["component", "add", component]).current_dir(&repo.root);
+    run::step(&format!("add {component} with rustup"), || run::quietly(&mut rustup, COMPONENT_LIMIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_step_can_be_run_alone() {
+        assert_eq!(chosen(None).unwrap().len(), STEPS.len());
+        assert_eq!(chosen(Some("doc")).unwrap()[0].name, "doc");
+    }
+
+    #[test]
+    fn an_unknown_step_is_refused_with_the_known_ones() {
+        let error = chosen(Some("lint")).err().unwrap().to_string();
+        assert!(error.contains("fmt, clippy, guests, clients, build, test, doc"), "{error}");
+    }
+}
