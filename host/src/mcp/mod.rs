@@ -1,7 +1,7 @@
 //! The protocol without a transport: messages, the two eras, dispatch, legacy sessions, listens, and the map of errors.
 //!
-//! MCP is spoken in two eras at once (specification 2026-07-28, Versioning, "Dual-era"): [`legacy`] has sessions, [`modern`] has none. Both
-//! answer from the same [`resources`]. A transport hands in the bytes of a message and what it says beside it ([`Envelope`]), and gets a
+//! MCP is spoken in two eras at once (specification 2026-07-28, Versioning, "Dual-era"): `legacy` has sessions, `modern` has none. Both
+//! answer from the same `resources`. A transport hands in the bytes of a message and what it says beside it ([`Envelope`]), and gets a
 //! [`Reply`]; it knows no method, and nothing here knows a socket or an HTTP status.
 //!
 //! Invariants: an answer is one line of JSON; dropping the future of a request gives up waiting, and never ends what runs in a provider;

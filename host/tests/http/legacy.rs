@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     A, B, a_listed,
-    common::http::{MODERN, request, soon},
+    common::http::{MODERN, Served, request, soon},
     list_changed, others_listed, served, told, updated,
 };
 
@@ -207,6 +207,18 @@ async fn a_batch_is_answered_in_its_order_in_a_session_of_2025_03_26() {
     assert_eq!(codes, [-32600, -32600, -32601]);
     let silent = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
     assert_eq!(session.post(silent.to_string().as_bytes()).await.status, 202);
+}
+
+#[tokio::test]
+async fn answers_to_a_batch_that_grow_too_large_are_refused_one_by_one() {
+    let served = Served::new(|memory| memory.set(B, &"b".repeat(13 << 20))).await;
+    let session = served.session("2025-03-26").await;
+    let read = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": B } });
+    let batch = json!([read(1), read(2), read(3), read(4), { "jsonrpc": "2.0", "id": 5, "method": "ping" }]);
+    let answers = session.post(batch.to_string().as_bytes()).await.json();
+    let refused: Vec<_> = answers.as_array().unwrap().iter().filter(|answer| answer.get("error").is_some()).collect();
+    assert_eq!(answers.as_array().unwrap().len(), 5);
+    assert_eq!((refused.len(), &refused[0]["id"], &refused[0]["error"]["data"]["kind"]), (1, &json!(4), &json!("limit")));
 }
 
 #[tokio::test]
