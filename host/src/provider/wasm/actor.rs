@@ -37,7 +37,8 @@ use crate::provider::{
 };
 
 /// A provider whose last call took longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
-/// what they may lose to a provider again and again; a move costs some 20 µs.
+/// what they may lose to a provider again and again. A move costs 10 to 15 µs (measured: a read of 256 B takes 3 to 6 µs here, 13 to 19 µs
+/// with a move, caller included).
 const QUICK: Duration = Duration::from_micros(500);
 
 /// A provider that is a component.
