@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use wharf::provider::{
-    Body, Completion, CompletionRequest, Contents, Error, Icon, IconTheme, Provider, ReadRequest, Reuse, Role, TemplateMatch, wasm::Limits,
+    Body, Completion, CompletionRequest, Contents, Error, Icon, IconTheme, Provider, ReadRequest, Reuse, Role, TemplateMatch,
 };
 
-use super::support::{basic, compiled, request, run, text};
+use super::support::{LONG, basic, compiled, request, run, text};
 
 #[tokio::test]
 async fn what_a_component_offers_is_seen_from_its_type() {
@@ -115,7 +115,7 @@ async fn a_reading_without_contents_fails_and_an_overlong_version_is_ignored() {
 
 #[tokio::test]
 async fn settings_and_template_variables_reach_the_guest() {
-    let basic = run("basic", &[("db.host", "example.org"), ("a", "1")], Limits::default()).await;
+    let basic = run("basic", &[("db.host", "example.org"), ("a", "1")], LONG).await;
     assert_eq!(basic.text("basic://settings").await, "a=1\ndb.host=example.org\n");
     let matched = TemplateMatch { uri_template: "basic://settings/{name}".into(), variables: vec![("name".into(), "db.host".into())] };
     let request = ReadRequest { matched: Some(Arc::new(matched)), ..request("basic://settings/db.host") };
@@ -124,7 +124,7 @@ async fn settings_and_template_variables_reach_the_guest() {
 
 #[tokio::test]
 async fn completions_reach_the_guest_and_come_back() {
-    let basic = run("basic", &[("db.host", "x"), ("db.port", "y"), ("other", "z")], Limits::default()).await;
+    let basic = run("basic", &[("db.host", "x"), ("db.port", "y"), ("other", "z")], LONG).await;
     let request = CompletionRequest {
         uri_template: "basic://settings/{name}".into(),
         argument: "name".into(),

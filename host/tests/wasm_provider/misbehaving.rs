@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wharf::provider::{Error, Provider, Updated, wasm::Limits};
 
-use super::support::{SHORT, hostile, run, text};
+use super::support::{LONG, SHORT, hostile, run, text};
 
 #[tokio::test]
 async fn a_trap_costs_the_instance_and_a_fresh_one_follows() {
@@ -34,9 +34,9 @@ async fn a_loop_and_an_endless_sleep_end_at_the_deadline() {
 
 #[tokio::test]
 async fn a_list_that_traps_or_loops_says_so() {
-    let looping = run("hostile", &[("list", "loop")], Limits { deadline: SHORT, ..Limits::default() }).await;
+    let looping = run("hostile", &[("list", "loop")], Limits { deadline: SHORT, ..LONG }).await;
     assert_eq!(looping.provider.list(None).await, Err(Error::DeadlineExceeded(SHORT)));
-    let trapping = run("hostile", &[("list", "trap")], Limits::default()).await;
+    let trapping = run("hostile", &[("list", "trap")], LONG).await;
     assert!(matches!(trapping.provider.list(None).await, Err(Error::Trapped(_))));
 }
 
@@ -65,7 +65,7 @@ async fn a_guest_that_keeps_dying_is_unavailable_for_a_while_and_says_for_how_lo
 
 #[tokio::test]
 async fn endless_allocation_ends_at_the_memory_limit_which_the_error_names() {
-    let hostile = run("hostile", &[], Limits { memory: 32 << 20, ..Limits::default() }).await;
+    let hostile = run("hostile", &[], Limits { memory: 32 << 20, ..LONG }).await;
     let error = hostile.read("hostile://allocate").await.unwrap_err();
     assert!(matches!(&error, Error::Trapped(how) if how.contains("32 MiB") && how.contains("[provider.limits] memory")), "{error:?}");
     assert_eq!(hostile.back("hostile://ok").await, "ok");
@@ -73,7 +73,7 @@ async fn endless_allocation_ends_at_the_memory_limit_which_the_error_names() {
 
 #[tokio::test]
 async fn an_answer_over_16_mib_fails_and_costs_nothing_else() {
-    let hostile = run("hostile", &[], Limits::default()).await;
+    let hostile = run("hostile", &[], LONG).await;
     assert_eq!(text(&hostile.read("hostile://big/16777216").await.unwrap()).len(), 16 << 20);
     let too_large = Err(Error::Failed("the provider's answer is larger than 16 MiB".into()));
     assert_eq!(hostile.read("hostile://big/16777217").await, too_large);
@@ -85,7 +85,7 @@ async fn an_answer_over_16_mib_fails_and_costs_nothing_else() {
 
 #[tokio::test]
 async fn an_import_given_too_much_costs_the_instance() {
-    let hostile = run("hostile", &[], Limits::default()).await;
+    let hostile = run("hostile", &[], LONG).await;
     let error = hostile.read("hostile://announce-huge").await.unwrap_err();
     assert!(matches!(error, Error::Trapped(_)), "{error:?}");
     assert_eq!(hostile.back("hostile://count").await, "1");
@@ -100,7 +100,7 @@ async fn a_text_that_is_not_utf8_fails_and_costs_nothing_else() {
 
 #[tokio::test]
 async fn a_list_of_100_000_on_one_page_is_too_large_and_costs_nothing_else() {
-    let hostile = run("hostile", &[("list", "huge")], Limits::default()).await;
+    let hostile = run("hostile", &[("list", "huge")], LONG).await;
     assert_eq!(hostile.provider.list(None).await, Err(Error::Failed("the provider's answer is larger than 16 MiB".into())));
     assert_eq!(hostile.text("hostile://count").await, "1");
     assert!(hostile.events.try_recv().is_none());
@@ -108,7 +108,7 @@ async fn a_list_of_100_000_on_one_page_is_too_large_and_costs_nothing_else() {
 
 #[tokio::test]
 async fn a_log_flood_and_an_endless_line_hold_nobody_up() {
-    let hostile = run("hostile", &[], Limits::default()).await;
+    let hostile = run("hostile", &[], LONG).await;
     assert_eq!(hostile.text("hostile://flood").await, "flooded");
     assert_eq!(hostile.text("hostile://long-line").await, "written");
 }
@@ -123,7 +123,7 @@ async fn what_is_announced_and_is_no_uri_is_dropped() {
 
 #[tokio::test]
 async fn timers_past_the_limit_and_names_out_of_bounds_are_refused() {
-    let hostile = run("hostile", &[], Limits::default()).await;
+    let hostile = run("hostile", &[], LONG).await;
     let names = hostile.text("hostile://timer-names").await;
     assert_eq!((names.matches("Invalid").count(), names.matches("Ok").count()), (2, 1), "{names}");
     assert_eq!(hostile.text("hostile://timers").await, "1023");
@@ -131,7 +131,7 @@ async fn timers_past_the_limit_and_names_out_of_bounds_are_refused() {
 
 #[tokio::test]
 async fn a_trap_in_a_timer_costs_the_instance_and_its_timers() {
-    let hostile = run("hostile", &[], Limits::default()).await;
+    let hostile = run("hostile", &[], LONG).await;
     hostile.text("hostile://timer-trap").await;
     let event = hostile.event(|event| event.down).await;
     if !event.up {

@@ -13,12 +13,15 @@ use bytes::Bytes;
 use tokio::sync::OnceCell;
 use wharf::provider::{
     Announcer, Body, Error, EventQueue, Provider, ProviderEvent, ReadRequest, Reading, Source,
-    wasm::{Compiled, Limits, Runtime, Spec, WasmProvider},
+    wasm::{Compiled, Limits, Runtime, Spec, WasmProvider, limits::DEFAULT_MEMORY},
 };
 
 pub const SOURCE: Source = Source { slot: 1, generation: 1 };
 /// For guests that are meant to overrun it: long enough for a busy machine to get there, short enough to wait for.
 pub const SHORT: Duration = Duration::from_millis(200);
+
+/// For all others: they end by themselves, on however busy a machine.
+pub const LONG: Limits = Limits { memory: DEFAULT_MEMORY, deadline: Duration::from_secs(60) };
 
 pub fn guest(name: &str) -> Bytes {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../tests/guests/{name}.wasm"));
@@ -59,15 +62,15 @@ pub async fn run(name: &'static str, settings: &[(&str, &str)], limits: Limits) 
 }
 
 pub async fn basic() -> Running {
-    run("basic", &[], Limits::default()).await
+    run("basic", &[], LONG).await
 }
 
 pub async fn hostile() -> Running {
-    run("hostile", &[], Limits { deadline: SHORT, ..Limits::default() }).await
+    run("hostile", &[], Limits { deadline: SHORT, ..LONG }).await
 }
 
 pub async fn live(settings: &[(&str, &str)]) -> Running {
-    run("live", settings, Limits::default()).await
+    run("live", settings, LONG).await
 }
 
 pub fn request(uri: &str) -> ReadRequest {

@@ -338,3 +338,36 @@ async fn drive<T: Send + 'static>(guests: &Handle, here: bool, call: impl Future
         Err(_) => Err(Panicked),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_host_code_is_caught_here_and_on_the_threads_for_guests() {
+        let guests = Handle::current();
+        let panics = |yields: bool| async move {
+            if yields {
+                tokio::task::yield_now().await;
+            }
+            panic!("as this test wants");
+        };
+        for (here, yields) in [(true, false), (true, true), (false, false)] {
+            assert!(drive(&guests, here, panics(yields)).await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_moves_only_if_it_does_not_end_at_once() {
+        let guests = Handle::current();
+        let task = || async { tokio::task::try_id() };
+        assert!(drive(&guests, true, task()).await.is_ok_and(|task| task.is_none()));
+        assert!(drive(&guests, false, task()).await.is_ok_and(|task| task.is_some()));
+        let moved = drive(&guests, true, async {
+            tokio::task::yield_now().await;
+            tokio::task::try_id()
+        });
+        // The test itself is no task.
+        assert!(moved.await.ok().flatten().is_some());
+    }
+}
