@@ -27,6 +27,12 @@ async fn an_empty_component_is_refused() {
 }
 
 #[tokio::test]
+async fn precompiled_code_is_refused() {
+    let code = wasmtime::Engine::default().precompile_component(&shaped("nop", "", "")).unwrap();
+    assert_eq!(refusal(code).await, LoadError::Precompiled);
+}
+
+#[tokio::test]
 async fn a_file_cut_off_anywhere_is_refused_without_a_panic() {
     let whole = guest("basic");
     for length in [0, 3, 4, 7, 9, 100, 1000, whole.len() / 2, whole.len() - 1] {

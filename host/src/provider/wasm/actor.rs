@@ -251,6 +251,13 @@ impl Actor {
     }
 }
 
+impl Drop for Actor {
+    /// However the task ends, nobody is left waiting for it.
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
 fn due(instance: &mut Instance) -> Option<Vec<String>> {
     let timers = instance.timers();
     timers.next()?;
