@@ -6,11 +6,15 @@
 //! - `basic://error/<case>`: each error by its name; `basic://empty`: no contents at all
 //! - `basic://settings`: all settings, a line each; template `basic://settings/{name}`: one of them, the name taken from the match
 //! - `basic://log`: writes a line to stdout and one to stderr; `basic://world`: what it sees of the machine
+//! - completes `name` of that template with the names of the settings, and with those of what is known already
 //! - the list has two pages, and an entry that breaks every rule about optional fields
 
-wit_bindgen::generate!({ path: "../../../wit", world: "wharf:provider/provider" });
+wit_bindgen::generate!({ path: ["../../../wit", "wit"], world: "test:basic/basic", generate_all });
 
-use exports::wharf::provider::resources::{Guest, ReadRequest, Reading};
+use exports::wharf::provider::{
+    completions::{self, Completion, CompletionRequest},
+    resources::{Guest, ReadRequest, Reading},
+};
 use wharf::provider::{
     settings,
     types::{Annotations, Body, Contents, Error, Icon, IconTheme, ResourceInfo, ResourcePage, Reuse, Role, TemplateInfo},
@@ -111,7 +115,11 @@ impl Guest for Basic {
             "basic://blob" => vec![content(Body::Blob(vec![0, 255, 1]))],
             "basic://two" => vec![
                 content(Body::Text("one".into())),
-                Contents { uri: Some("basic://two/2".into()), mime_type: Some("application/json".into()), ..content(Body::Text("2".into())) },
+                Contents {
+                    uri: Some("basic://two/2".into()),
+                    mime_type: Some("application/json".into()),
+                    ..content(Body::Text("2".into()))
+                },
             ],
             "basic://full" => {
                 reading.version = Some("v1".into());
@@ -134,7 +142,9 @@ impl Guest for Basic {
             }
             "basic://none" => return Ok(None),
             "basic://empty" => Vec::new(),
-            "basic://sloppy" => vec![Contents { uri: Some("no uri".into()), meta_json: Some("1".into()), ..content(Body::Text("".into())) }],
+            "basic://sloppy" => {
+                vec![Contents { uri: Some("no uri".into()), meta_json: Some("1".into()), ..content(Body::Text("".into())) }]
+            }
             "basic://error/invalid" => return Err(Error::Invalid("an invalid thing".into())),
             "basic://error/denied" => return Err(Error::Denied("a denied thing".into())),
             "basic://error/unavailable" => return Err(Error::Unavailable("an unavailable thing".into())),
@@ -160,5 +170,16 @@ impl Guest for Basic {
             },
         };
         Ok(Some(reading))
+    }
+}
+
+impl completions::Guest for Basic {
+    fn complete(request: CompletionRequest) -> Result<Completion, Error> {
+        if request.uri_template != "basic://settings/{name}" || request.argument != "name" {
+            return Err(Error::NotFound);
+        }
+        let names = settings::all().into_iter().map(|(name, _)| name).filter(|name| name.starts_with(&request.value));
+        let values: Vec<String> = names.chain(request.known.into_iter().map(|(name, value)| format!("{name}={value}"))).collect();
+        Ok(Completion { total: u32::try_from(values.len()).ok(), has_more: Some(false), values })
     }
 }
