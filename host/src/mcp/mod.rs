@@ -1,7 +1,7 @@
 //! The protocol without a transport: messages, the two eras, dispatch, legacy sessions, listens, and the map of errors.
 //!
-//! MCP is spoken in two eras at once (specification 2026-07-28, Versioning, "Dual-era"): [`legacy`] has sessions, [`modern`] has none. Both
-//! answer from the same [`resources`]. A transport hands in the bytes of a message and what it says beside it ([`Envelope`]), and gets a
+//! MCP is spoken in two eras at once (specification 2026-07-28, Versioning, "Dual-era"): `legacy` has sessions, `modern` has none. Both
+//! answer from the same `resources`. A transport hands in the bytes of a message and what it says beside it ([`Envelope`]), and gets a
 //! [`Reply`]; it knows no method, and nothing here knows a socket or an HTTP status.
 //!
 //! Invariants: an answer is one line of JSON; dropping the future of a request gives up waiting, and never ends what runs in a provider;
@@ -112,17 +112,22 @@ pub struct Event {
 }
 
 /// Resolves when the host stops.
-pub struct Stopping(Pin<Box<dyn Future<Output = ()> + Send>>);
+pub struct Stopping(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Stopping {
     fn new(mut stop: watch::Receiver<bool>) -> Self {
         // A sender that is gone stops as well.
-        Self(Box::pin(async move { drop(stop.wait_for(|stop| *stop).await) }))
+        Self(Some(Box::pin(async move { drop(stop.wait_for(|stop| *stop).await) })))
     }
 
-    /// Ready when the host stops. Not to be asked again after that.
+    /// Ready when the host stops, and ever after.
     fn poll_stopped(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.0.as_mut().poll(context)
+        let Some(stopped) = &mut self.0 else { return Poll::Ready(()) };
+        let poll = stopped.as_mut().poll(context);
+        if poll.is_ready() {
+            self.0 = None;
+        }
+        poll
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
@@ -32,8 +35,10 @@ pub(crate) struct Shelf {
 pub(crate) struct Memory {
     pub shelf: Mutex<Shelf>,
     pub announcer: Announcer,
-    /// Calls to `read`, `list` and `subscribe` go on only while there are permits.
-    pub gate: Semaphore,
+    /// Calls go on only while there are permits.
+    gate: Semaphore,
+    /// Calls never end.
+    pub stuck: AtomicBool,
     offers: Offers,
 }
 
@@ -44,7 +49,13 @@ impl Memory {
 
     pub fn generation(source: Source, queue: &Arc<EventQueue>, offers: Offers) -> Arc<Self> {
         let announcer = Announcer::new(source, queue.clone());
-        Arc::new(Self { shelf: Mutex::default(), announcer, gate: Semaphore::new(Semaphore::MAX_PERMITS), offers })
+        Arc::new(Self {
+            shelf: Mutex::default(),
+            announcer,
+            gate: Semaphore::new(Semaphore::MAX_PERMITS),
+            stuck: AtomicBool::new(false),
+            offers,
+        })
     }
 
     /// Lists a URI with this text behind it.
@@ -75,6 +86,9 @@ impl Memory {
     async fn call<T>(&self, call: String, answer: impl FnOnce(&mut Shelf) -> Result<T, Error>) -> Result<T, Error> {
         self.shelf.lock().calls.push(call);
         let _permit = self.gate.acquire().await;
+        if self.stuck.load(SeqCst) {
+            std::future::pending::<()>().await;
+        }
         answer(&mut self.shelf.lock())
     }
 }
@@ -124,6 +138,7 @@ impl Provider for Memory {
 
     fn subscribe(&self, uri: Arc<str>, _matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {
         self.call(format!("subscribe {uri}"), move |shelf| match shelf.refusals.get(&*uri) {
+            Some(Error::Failed(text)) if text == "panic" => panic!("as the test wants it"),
             Some(error) => Err(error.clone()),
             None => {
                 assert!(shelf.watched.insert(uri.clone()), "subscribed twice in a row: {uri}");

@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
+    time::Duration,
 };
 
 use super::super::reducer::{Effect, ListenerId, Reducer, Ticket, Timer};
@@ -73,6 +74,7 @@ pub struct World {
     pub subscribed: BTreeMap<ListenerId, BTreeSet<String>>,
     views: HashMap<(ListenerId, String), View>,
     pub timers: Vec<(Arc<str>, Timer)>,
+    pub last_pause: Duration,
     pub open: BTreeMap<Ticket, (ListenerId, Vec<String>)>,
     tickets: Ticket,
     /// What happened, for tests that look at it.
@@ -113,6 +115,7 @@ impl World {
             subscribed: BTreeMap::new(),
             views: HashMap::new(),
             timers: Vec::new(),
+            last_pause: Duration::ZERO,
             open: BTreeMap::new(),
             tickets: 0,
             log: Vec::new(),
@@ -313,7 +316,10 @@ impl World {
                 Effect::Subscribe(uri, candidate) => self.start(uri, candidate, Kind::Subscribe),
                 Effect::Probe(uri, candidate) => self.start(uri, candidate, Kind::Probe),
                 Effect::Unsubscribe(uri, candidate) => self.start(uri, candidate, Kind::Unsubscribe),
-                Effect::Retry(uri, timer, _) => self.timers.push((uri, timer)),
+                Effect::Retry(uri, timer, pause) => {
+                    self.last_pause = pause;
+                    self.timers.push((uri, timer));
+                }
                 Effect::Tell(listener, uri) => {
                     assert!(self.subscribed.get(&listener).is_some_and(|set| set.contains(&*uri)), "told of what it did not subscribe to");
                     self.log.push(format!("tell {listener} {uri}"));

@@ -51,9 +51,13 @@ pub struct Limits {
 impl Default for Limits {
     /// 18,000 connections or 90 % of the file descriptors this process may have, whichever is less; 30 s for headers; 5 s at the shutdown.
     fn default() -> Self {
-        let connections = descriptors().map_or(CONNECTIONS, |files| CONNECTIONS.min(files / 10 * 9).max(1));
-        Self { connections, header_time: HEADER_TIME, shutdown_time: SHUTDOWN_TIME }
+        Self { connections: connection_cap(descriptors()), header_time: HEADER_TIME, shutdown_time: SHUTDOWN_TIME }
     }
+}
+
+/// Nine tenths of the files there may be: the others are for the log, the plugins and what they open.
+fn connection_cap(files: Option<usize>) -> usize {
+    files.map_or(CONNECTIONS, |files| CONNECTIONS.min(files / 10 * 9).max(1))
 }
 
 /// The soft limit of open files, where the system says it in a file.
@@ -175,4 +179,17 @@ async fn refuse(mut stream: TcpStream) {
     };
     // Whether it listens to the end is its own affair.
     let _ = tokio::time::timeout(REFUSAL_TIME, tell).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_connection_cap_leaves_a_tenth_of_the_files() {
+        for (files, cap) in [(None, CONNECTIONS), (Some(0), 1), (Some(1024), 918), (Some(20_000), 18_000), (Some(1 << 20), CONNECTIONS)] {
+            assert_eq!(connection_cap(files), cap, "{files:?}");
+        }
+        assert_eq!(descriptors().is_some(), cfg!(target_os = "linux"));
+    }
 }
