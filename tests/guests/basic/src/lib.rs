@@ -111,7 +111,11 @@ impl Guest for Basic {
             "basic://blob" => vec![content(Body::Blob(vec![0, 255, 1]))],
             "basic://two" => vec![
                 content(Body::Text("one".into())),
-                Contents { uri: Some("basic://two/2".into()), mime_type: Some("application/json".into()), ..content(Body::Text("2".into())) },
+                Contents {
+                    uri: Some("basic://two/2".into()),
+                    mime_type: Some("application/json".into()),
+                    ..content(Body::Text("2".into()))
+                },
             ],
             "basic://full" => {
                 reading.version = Some("v1".into());
@@ -134,7 +138,9 @@ impl Guest for Basic {
             }
             "basic://none" => return Ok(None),
             "basic://empty" => Vec::new(),
-            "basic://sloppy" => vec![Contents { uri: Some("no uri".into()), meta_json: Some("1".into()), ..content(Body::Text("".into())) }],
+            "basic://sloppy" => {
+                vec![Contents { uri: Some("no uri".into()), meta_json: Some("1".into()), ..content(Body::Text("".into())) }]
+            }
             "basic://error/invalid" => return Err(Error::Invalid("an invalid thing".into())),
             "basic://error/denied" => return Err(Error::Denied("a denied thing".into())),
             "basic://error/unavailable" => return Err(Error::Unavailable("an unavailable thing".into())),
