@@ -203,16 +203,22 @@ impl Listener {
         Ok(message)
     }
 
-    /// The URI of the next update.
+    /// The URI of the next update. A legacy session also hears that the list has changed, as when a provider has loaded after it was
+    /// opened: that is passed over.
     ///
     /// # Errors
-    /// As [`Listener::message`], or the message is none.
+    /// As [`Listener::message`], or the message is none of these.
     pub async fn update(&mut self) -> Result<String> {
-        let message = self.message().await?;
-        if message["method"] != "notifications/resources/updated" {
-            bail!("no update: {message}");
+        loop {
+            let message = self.message().await?;
+            match message["method"].as_str() {
+                Some("notifications/resources/updated") => {
+                    return Ok(message["params"]["uri"].as_str().context("an update without a URI")?.to_owned());
+                }
+                Some("notifications/resources/list_changed") if self.subscription.is_none() => {}
+                _ => bail!("no update: {message}"),
+            }
         }
-        Ok(message["params"]["uri"].as_str().context("an update without a URI")?.to_owned())
     }
 
     /// Waits for the end of the stream, passing over what comes before.

@@ -16,7 +16,8 @@ pub fn serve(repo: &Repo, http: Option<&str>) -> Result<()> {
     eprintln!("Building the host (the first time takes some minutes)");
     // The dev profile, in which the dependencies are optimised anyway: a profile of its own would have a target folder of its own, and
     // compile wasmtime a second time for `cargo xtask test`.
-    run::run(repo.cargo().args(["build", "--package", "wharf"]), BUILD_LIMIT)?;
+    // Of the whole workspace, so that cargo enables the same features as for the tests.
+    run::run(repo.cargo().args(["build", "--workspace", "--bin", "wharf"]), BUILD_LIMIT)?;
 
     let mut host = Command::new(repo.target()?.join("debug").join(format!("wharf{}", std::env::consts::EXE_SUFFIX)));
     host.current_dir(&repo.root).args(["serve", "--plugins", "plugins"]);

@@ -89,7 +89,8 @@ fn test(repo: &Repo) -> Result<()> {
 }
 
 fn doc(repo: &Repo) -> Result<()> {
-    run::run(repo.cargo().args(["doc", "--no-deps", "--package", "wharf"]).env("RUSTDOCFLAGS", "-D warnings"), CARGO_LIMIT)
+    // Of the whole workspace, so that what clippy has checked of the dependencies serves here, too.
+    run::run(repo.cargo().args(["doc", "--no-deps", "--workspace", "--lib"]).env("RUSTDOCFLAGS", "-D warnings"), CARGO_LIMIT)
 }
 
 /// The host's workspace, and those of the guests.
