@@ -19,7 +19,7 @@ use crate::{
     plugins::{Loader, Plan, Report},
     provider::{
         EventQueue,
-        wasm::{Runtime, RuntimeError},
+        wasm::{Compilation, Runtime, RuntimeError},
     },
     subscriptions::Subscriptions,
     transport::http::{self, HttpSettings},
@@ -48,6 +48,7 @@ pub enum StartError {
 pub struct Builder {
     config: Config,
     plugins: Option<PathBuf>,
+    compilation: Compilation,
 }
 
 impl Builder {
@@ -62,6 +63,13 @@ impl Builder {
     #[must_use]
     pub fn plugins(mut self, folder: impl Into<PathBuf>) -> Self {
         self.plugins = Some(folder.into());
+        self
+    }
+
+    /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
+    #[must_use]
+    pub fn compilation(mut self, compilation: Compilation) -> Self {
+        self.compilation = compilation;
         self
     }
 
@@ -83,7 +91,7 @@ impl Builder {
             instructions: Some(INSTRUCTIONS.into()),
         };
         let server = Arc::new(Server::new(catalog.clone(), subscriptions.clone(), info));
-        let loader = Arc::new(Loader::new(Runtime::new()?, catalog.clone(), queue));
+        let loader = Arc::new(Loader::new(Runtime::with(self.compilation)?, catalog.clone(), queue));
         let plan = self.plugins.map_or_else(Plan::default, |folder| Plan::new(&folder, &self.config));
         let placed = loader.arrange(&plan.providers);
         let loading = tokio::spawn({

@@ -1,5 +1,6 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
+mod compile;
 mod logging;
 mod serve;
 
@@ -21,14 +22,22 @@ struct Cli {
 enum Command {
     /// Loads the providers and serves them over HTTP until Ctrl-C
     Serve(serve::Args),
+    /// Compiles the component on stdin for the host that started this
+    #[command(hide = true)]
+    CompileComponent(compile::Args),
 }
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
     let Cli { logging, command } = Cli::parse();
+    // Its stderr is for the host that started it: no log.
+    if let Command::CompileComponent(args) = command {
+        return compile::run(args);
+    }
     logging::start(&logging);
     let result = match command {
         Command::Serve(args) => serve::run(args, logging.is_json()),
+        Command::CompileComponent(_) => Ok(()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -17,6 +17,8 @@ use wharf::{
     transport::http::{self, HttpSettings, Limits, PATH, Plain},
 };
 
+use super::compile;
+
 /// Where it listens if nothing else is said.
 const DEFAULT_HTTP: &str = "127.0.0.1:8089";
 /// The file that is used if it is there and no other is given.
@@ -85,7 +87,7 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
             done.lock().unwrap_or_else(PoisonError::into_inner).push(report.name);
         }
     };
-    let (host, plan) = Host::builder().config(config).plugins(&plugins).start(report)?;
+    let (host, plan) = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation()).start(report)?;
     voice.plan(&plugins, &plan);
 
     let (stop, stopped) = oneshot::channel::<()>();
