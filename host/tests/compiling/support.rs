@@ -45,9 +45,16 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(AMPLE, future).await.expect("in time")
 }
 
+/// On a thread that a test does not have to wait for, should it hang.
+pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, result) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || done.send(work()).ok());
+    within(result).await.unwrap()
+}
+
 /// Ends when nobody has the pipe open for writing any more.
 pub async fn end_of(pipe: PathBuf) {
-    within(tokio::task::spawn_blocking(move || fs::read(pipe).unwrap())).await.unwrap();
+    apart(move || fs::read(pipe).unwrap()).await;
 }
 
 pub fn pipe(folder: &TempDir) -> PathBuf {

@@ -20,8 +20,8 @@ pub(super) const INVALID: u8 = 65;
 /// It cannot compile for whoever asks (`EX_UNAVAILABLE`).
 pub(super) const UNAVAILABLE: u8 = 69;
 
-/// Added to the niceness: serving comes first, and so does everything else on the machine.
-const NICER: i32 = 10;
+/// Added to the niceness: serving comes first. At 10, a machine that is busy with something else would let it wait tenfold.
+const NICER: i32 = 5;
 
 /// What the parent asks for.
 #[derive(Debug, Clone)]
