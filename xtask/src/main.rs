@@ -1,8 +1,9 @@
-//! `cargo xtask …`: set-up, guest builds, the demo and the whole test run.
+//! `cargo xtask …`: set-up, guest builds, the demo, the whole test run and benchmarks.
 //!
 //! Whatever a task needs it sets up by itself, once: a second run finds it done. Every child process that uses the network has a time
 //! limit, so that a task fails instead of hanging.
 
+mod bench;
 mod clients;
 mod demo;
 mod guests;
@@ -24,6 +25,7 @@ Usage: cargo xtask TASK
   test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, doc
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
   clients                     install the MCP clients of the end-to-end tests
+  bench load                  how long components take to load, with an empty compile cache and a full one
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
 packages, in the user's cache folder). WHARF_GUEST_TOOLCHAIN sets it for all tasks; the flag wins.
@@ -38,6 +40,7 @@ enum Task {
     Test { steps: Vec<&'static test::Step> },
     Guests { toolchain: Choice },
     Clients,
+    Bench,
 }
 
 fn parse(arguments: &[String]) -> Result<Task> {
@@ -54,6 +57,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
         "demo" => Ok(Task::Demo { http: flag("--http")? }),
         "test" => Ok(Task::Test { steps: test::chosen(flag("--only")?.as_deref())? }),
         "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
+        "bench" if rest == ["load"] => Ok(Task::Bench),
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "help" | "-h" | "--help" => Ok(Task::Help),
         _ => bail!("there is no task `{}`", arguments.join(" ")),
@@ -68,6 +72,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Test { steps } => test::run(&repo, &steps)?,
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
         Task::Clients => clients::install(&repo)?,
+        Task::Bench => bench::load(&repo)?,
     }
     Ok(())
 }
