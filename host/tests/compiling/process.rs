@@ -144,6 +144,13 @@ async fn a_component_that_needs_more_memory_than_it_may_have_is_refused() {
 }
 
 #[tokio::test]
+async fn a_component_that_takes_more_computing_than_it_may_is_refused() {
+    let limits = Limits { work: Duration::from_secs(1), ..Limits::default() };
+    let error = within(runtime(WHARF, None, limits).compile("test", hungry().into())).await.unwrap_err();
+    assert_eq!(error, LoadError::CompileWork(Duration::from_secs(1)));
+}
+
+#[tokio::test]
 async fn without_a_compiler_process_it_is_compiled_in_this_one() {
     let folder = tempfile::tempdir().unwrap();
     for program in ["/nowhere".into(), script(&folder, "echo 'unknown subcommand' >&2; exit 2")] {

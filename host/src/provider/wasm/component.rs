@@ -62,6 +62,9 @@ pub enum LoadError {
     /// Compiling it takes longer than it may.
     #[error("compiling it took longer than {0:?} and was stopped: build it for size, and strip it")]
     CompileTime(Duration),
+    /// Compiling it takes more computing time than it may.
+    #[error("compiling it took more than {0:?} of computing time and was stopped: build it for size, and strip it")]
+    CompileWork(Duration),
     /// Compiling it takes more memory than it may, in bytes.
     #[error("compiling it took more memory than the {mib} MiB that it may: build it for size, and strip it", mib = .0 >> 20)]
     CompileMemory(u64),

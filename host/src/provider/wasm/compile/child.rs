@@ -44,7 +44,7 @@ pub(super) enum Failure {
 /// Runs the compiler. The process is gone when this returns, and killed if this is dropped.
 pub(super) async fn compile(program: &Path, engine: &str, limits: &Limits, component: Bytes) -> Result<Vec<u8>, Failure> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
-    let seconds = limits.time.as_secs().saturating_add(1).saturating_mul(threads as u64);
+    let seconds = limits.work.as_secs().max(1);
     let mut child = Command::new(program)
         .arg0("wharf")
         .arg(SUBCOMMAND)
@@ -109,6 +109,7 @@ fn verdict(status: ExitStatus, complaint: &str, limits: &Limits) -> Failure {
         (Some(PANICKED), _) => report("the compiler panicked".into()),
         (Some(code), _) => return Failure::NoCompiler(format!("it ended with exit code {code}: {complaint}")),
         (None, Some(signal)) => match rustix::process::Signal::from_named_raw(signal) {
+            Some(rustix::process::Signal::XCPU) => LoadError::CompileWork(limits.work),
             Some(rustix::process::Signal::KILL) => {
                 LoadError::Compile("the compiler was killed, perhaps since the machine has no more memory; start the host again".into())
             }

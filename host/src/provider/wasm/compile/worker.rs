@@ -50,9 +50,10 @@ pub fn run(request: &Request) -> ExitCode {
 fn serve(request: &Request) -> io::Result<ExitCode> {
     // Where the priority cannot be lowered it compiles all the same.
     let _ = rustix::process::nice(NICER);
-    limit(Resource::Core, 0)?;
-    limit(Resource::Cpu, request.seconds)?;
-    limit(Resource::As, request.memory)?;
+    limit(Resource::Core, 0, 0)?;
+    // At the first, a signal that tells the parent why; at the second, one that cannot be caught.
+    limit(Resource::Cpu, request.seconds, request.seconds + 1)?;
+    limit(Resource::As, request.memory, request.memory)?;
 
     let mut component = vec![0; request.bytes];
     io::stdin().lock().read_exact(&mut component)?;
@@ -79,10 +80,11 @@ fn serve(request: &Request) -> io::Result<ExitCode> {
 }
 
 /// Lowers a limit; what the user set lower stays.
-fn limit(resource: Resource, value: u64) -> io::Result<()> {
-    let Rlimit { maximum, .. } = rustix::process::getrlimit(resource);
-    let value = Some(maximum.map_or(value, |maximum| maximum.min(value)));
-    Ok(rustix::process::setrlimit(resource, Rlimit { current: value, maximum: value })?)
+fn limit(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
+    let before = rustix::process::getrlimit(resource);
+    let lower = |before: Option<u64>, value| Some(before.map_or(value, |before| before.min(value)));
+    let limits = Rlimit { current: lower(before.current, current), maximum: lower(before.maximum, maximum) };
+    Ok(rustix::process::setrlimit(resource, limits)?)
 }
 
 fn other(error: impl Display) -> io::Error {
