@@ -106,8 +106,18 @@ impl Binding {
             && !self.held.iter().any(|held| held.candidate.source == candidate.source)
         {
             *watch = Watch::Down;
-            self.listeners.values_mut().for_each(|standing| standing.owed |= standing.answered);
+            self.owe();
         }
+    }
+
+    /// Whoever was answered is to be told as soon as somebody watches.
+    pub fn owe(&mut self) {
+        self.listeners.values_mut().for_each(|standing| standing.owed |= standing.answered);
+    }
+
+    /// Whether this source is just being asked to watch.
+    pub fn asks(&self, source: Source) -> bool {
+        matches!(&self.call, Some(Call::Subscribe { candidate, .. }) if candidate.source == source)
     }
 
     /// Whether it is entered, and nobody has asked for its lookup yet.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     task::{Id, JoinSet},
     time::{Instant, sleep_until, timeout_at},
 };
@@ -73,10 +73,12 @@ struct Driver {
 }
 
 /// Runs until it is told to close, or every handle is gone.
-pub(super) async fn run(catalog: Arc<Catalog>, mut inbox: mpsc::UnboundedReceiver<Command>) {
-    let mut driver = Driver {
+pub(super) fn run(catalog: Arc<Catalog>, inbox: mpsc::UnboundedReceiver<Command>) -> impl Future<Output = ()> + Send {
+    // From here on no change is missed, however late the task gets to run.
+    let changes = catalog.changes();
+    let driver = Driver {
         reducer: Reducer::new(catalog.snapshot()),
-        catalog: catalog.clone(),
+        catalog,
         listeners: HashMap::new(),
         about: HashMap::new(),
         calls: JoinSet::new(),
@@ -85,7 +87,10 @@ pub(super) async fn run(catalog: Arc<Catalog>, mut inbox: mpsc::UnboundedReceive
         tickets: 0,
         list_due: None,
     };
-    let mut changes = catalog.changes();
+    drive(driver, inbox, changes)
+}
+
+async fn drive(mut driver: Driver, mut inbox: mpsc::UnboundedReceiver<Command>, mut changes: watch::Receiver<u64>) {
     let closing = loop {
         let alarm = driver.alarms.peek().map(|Reverse((at, _))| *at);
         let list_due = driver.list_due.map(|(at, _)| at);

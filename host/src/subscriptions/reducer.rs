@@ -233,6 +233,11 @@ impl Reducer {
             tell_all(&mut self.effects, &uri, binding);
             return;
         }
+        if binding.asks(source) {
+            // Whoever it is news to is told as soon as that call is answered.
+            binding.owe();
+            return;
+        }
         let candidates = self.snapshot.candidates(&uri);
         let rank = |source: Source| candidates.iter().position(|candidate| candidate.source == source);
         match (rank(source), owner.and_then(rank)) {

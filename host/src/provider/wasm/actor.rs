@@ -37,7 +37,8 @@ use crate::provider::{
 };
 
 /// A provider whose last call took longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
-/// what they may lose to a provider again and again; a move costs some 20 µs.
+/// what they may lose to a provider again and again. A move costs 10 to 15 µs (measured: a read of 256 B takes 3 to 6 µs here, 13 to 19 µs
+/// with a move, caller included).
 const QUICK: Duration = Duration::from_micros(500);
 
 /// A provider that is a component.
@@ -250,6 +251,13 @@ impl Actor {
     }
 }
 
+impl Drop for Actor {
+    /// However the task ends, nobody is left waiting for it.
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
 fn due(instance: &mut Instance) -> Option<Vec<String>> {
     let timers = instance.timers();
     timers.next()?;
@@ -335,5 +343,38 @@ async fn drive<T: Send + 'static>(guests: &Handle, here: bool, call: impl Future
     match guests.spawn(call).await {
         Ok(ended) => ended.map_err(|_| Panicked),
         Err(_) => Err(Panicked),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_host_code_is_caught_here_and_on_the_threads_for_guests() {
+        let guests = Handle::current();
+        let panics = |yields: bool| async move {
+            if yields {
+                tokio::task::yield_now().await;
+            }
+            panic!("as this test wants");
+        };
+        for (here, yields) in [(true, false), (true, true), (false, false)] {
+            assert!(drive(&guests, here, panics(yields)).await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_moves_only_if_it_does_not_end_at_once() {
+        let guests = Handle::current();
+        let task = || async { tokio::task::try_id() };
+        assert!(drive(&guests, true, task()).await.is_ok_and(|task| task.is_none()));
+        assert!(drive(&guests, false, task()).await.is_ok_and(|task| task.is_some()));
+        let moved = drive(&guests, true, async {
+            tokio::task::yield_now().await;
+            tokio::task::try_id()
+        });
+        // The test itself is no task.
+        assert!(moved.await.ok().flatten().is_some());
     }
 }

@@ -245,7 +245,10 @@ fn contract(name: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::{future::poll_fn, task::Poll, time::Duration};
+
     use super::*;
+    use crate::provider::{Source, wasm::Limits};
 
     fn header(version: &[u8]) -> Vec<u8> {
         [MAGIC, version].concat()
@@ -279,5 +282,32 @@ mod tests {
         assert!(newer.is_err_and(|error| error.to_string().contains("newer Wharf")));
         let newer = names(&["wharf:provider/timers@0.2.0", "wharf:provider/store@0.1.0"], &[]).check_imports();
         assert_eq!(newer, Err(LoadError::NeedsNewer("wharf:provider/timers@0.2.0, wharf:provider/store@0.1.0".into())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_ends_by_its_computing_time_where_the_clock_on_the_wall_stands_still() {
+        let looping = wat::parse_str(
+            r#"(component
+                (core module $module (func $start loop br 0 end) (start $start) (func (export "f")))
+                (core instance $core (instantiate $module))
+                (func $f (canon lift (core func $core "f")))
+                (instance $resources (export "list" (func $f)) (export "templates" (func $f)) (export "read" (func $f)))
+                (export "wharf:provider/resources@0.1.0" (instance $resources)))"#,
+        );
+        let compiled = Compiled::new(Runtime::new().unwrap(), &looping.unwrap()).unwrap();
+        let deadline = Duration::from_millis(50);
+        let spec = Spec { limits: Limits { deadline, ..Limits::default() }, ..Spec::new("loop") };
+        let announcer = Announcer::new(Source { slot: 1, generation: 1 }, Arc::default());
+        let maker = Maker { compiled, spec: Arc::new(spec), announcer, log: GuestLog::new("loop".into()) };
+        let mut making = Box::pin(maker.make());
+        // Polled without a pause: the runtime does not get to move its clock.
+        let made = poll_fn(|context| {
+            loop {
+                if let Poll::Ready(made) = making.as_mut().poll(context) {
+                    return Poll::Ready(made);
+                }
+            }
+        });
+        assert!(made.await.is_err_and(|error| error == LoadError::Start("did not end within 50ms".into())));
     }
 }

@@ -42,7 +42,7 @@ pub struct Runtime {
     guests: Option<tokio::runtime::Runtime>,
     pub(super) handle: tokio::runtime::Handle,
     /// Compiling uses all cores already, and up to 350 MiB for one Python component.
-    compiling: Semaphore,
+    compiling: Arc<Semaphore>,
 }
 
 impl Runtime {
@@ -57,7 +57,7 @@ impl Runtime {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_GUEST_THREADS);
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
         let handle = guests.handle().clone();
-        Ok(Arc::new(Self { engine, linker, guests: Some(guests), handle, compiling: Semaphore::new(1) }))
+        Ok(Arc::new(Self { engine, linker, guests: Some(guests), handle, compiling: Arc::new(Semaphore::new(1)) }))
     }
 
     /// Checks and compiles a component, off the async threads and one at a time. `name` is for the log. Takes up to some seconds for the
@@ -66,12 +66,16 @@ impl Runtime {
     /// # Errors
     /// Each way in which the file is no provider for this host; the text says which, and what to do.
     pub async fn compile(self: &Arc<Self>, name: &str, bytes: Bytes) -> Result<Compiled, LoadError> {
-        let _turn = self.compiling.acquire().await.map_err(|_| LoadError::CompilerFailed)?;
+        let turn = self.compiling.clone().acquire_owned().await.map_err(|_| LoadError::CompilerFailed)?;
         let runtime = self.clone();
         let began = std::time::Instant::now();
         // wasmtime counts a panic while it compiles as a bug, not as a vulnerability; here it is one more way not to load.
-        let compiled =
-            tokio::task::spawn_blocking(move || Compiled::new(runtime, &bytes)).await.map_err(|_| LoadError::CompilerFailed)??;
+        let compiling = tokio::task::spawn_blocking(move || {
+            // Held until it is done, also where whoever asked has gone: a compilation cannot be stopped.
+            let _turn = turn;
+            Compiled::new(runtime, &bytes)
+        });
+        let compiled = compiling.await.map_err(|_| LoadError::CompilerFailed)??;
         tracing::debug!(provider = name, took = ?began.elapsed(), "compiled");
         Ok(compiled)
     }

@@ -14,23 +14,24 @@ const HEALTHY: Duration = Duration::from_secs(60);
 /// How often in a row the instances of one provider died.
 #[derive(Debug)]
 pub(super) struct Health {
-    started: Instant,
+    /// Absent once the death of that instance was counted.
+    started: Option<Instant>,
     deaths: u32,
 }
 
 impl Health {
     pub fn new(now: Instant) -> Self {
-        Self { started: now, deaths: 0 }
+        Self { started: Some(now), deaths: 0 }
     }
 
     /// An instance started.
     pub fn started(&mut self, now: Instant) {
-        self.started = now;
+        self.started = Some(now);
     }
 
     /// It died, or did not start: the pause before the next try.
     pub fn died(&mut self, now: Instant) -> Duration {
-        if now.duration_since(self.started) >= HEALTHY {
+        if self.started.take().is_some_and(|started| now.duration_since(started) >= HEALTHY) {
             self.deaths = 0;
         }
         let pause = match self.deaths {
@@ -57,6 +58,13 @@ mod tests {
         }
         health.started(start);
         assert_eq!(health.died(start + HEALTHY), Duration::ZERO);
-        assert_eq!(health.died(start + HEALTHY), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_does_not_start_after_a_healthy_minute_is_tried_with_growing_pauses() {
+        let start = Instant::now();
+        let mut health = Health::new(start);
+        let pauses: Vec<u128> = (0..4).map(|_| health.died(start + HEALTHY).as_millis()).collect();
+        assert_eq!(pauses, [0, 100, 200, 400]);
     }
 }

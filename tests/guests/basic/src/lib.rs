@@ -6,11 +6,15 @@
 //! - `basic://error/<case>`: each error by its name; `basic://empty`: no contents at all
 //! - `basic://settings`: all settings, a line each; template `basic://settings/{name}`: one of them, the name taken from the match
 //! - `basic://log`: writes a line to stdout and one to stderr; `basic://world`: what it sees of the machine
+//! - completes `name` of that template with the names of the settings, and with those of what is known already
 //! - the list has two pages, and an entry that breaks every rule about optional fields
 
-wit_bindgen::generate!({ path: "../../../wit", world: "wharf:provider/provider" });
+wit_bindgen::generate!({ path: ["../../../wit", "wit"], world: "test:basic/basic", generate_all });
 
-use exports::wharf::provider::resources::{Guest, ReadRequest, Reading};
+use exports::wharf::provider::{
+    completions::{self, Completion, CompletionRequest},
+    resources::{Guest, ReadRequest, Reading},
+};
 use wharf::provider::{
     settings,
     types::{Annotations, Body, Contents, Error, Icon, IconTheme, ResourceInfo, ResourcePage, Reuse, Role, TemplateInfo},
@@ -166,5 +170,16 @@ impl Guest for Basic {
             },
         };
         Ok(Some(reading))
+    }
+}
+
+impl completions::Guest for Basic {
+    fn complete(request: CompletionRequest) -> Result<Completion, Error> {
+        if request.uri_template != "basic://settings/{name}" || request.argument != "name" {
+            return Err(Error::NotFound);
+        }
+        let names = settings::all().into_iter().map(|(name, _)| name).filter(|name| name.starts_with(&request.value));
+        let values: Vec<String> = names.chain(request.known.into_iter().map(|(name, value)| format!("{name}={value}"))).collect();
+        Ok(Completion { total: u32::try_from(values.len()).ok(), has_more: Some(false), values })
     }
 }

@@ -4,6 +4,7 @@
 //! `hostile://loop`, `hostile://sleep` (for ever, inside WASI), `hostile://allocate` (for ever), `hostile://huge` (1 GB, or as much as
 //! there is), `hostile://big/<bytes>`, `hostile://bad-utf8`, `hostile://flood` (100,000 lines on stderr), `hostile://long-line` (1 MiB
 //! without an end), `hostile://announce` (what is not its own, and no URIs), `hostile://announce-huge` (32 MiB of URIs),
+//! `hostile://random` (1 MiB of it at once), `hostile://pollables` (10,000 handles kept),
 //! `hostile://timers` (2,000 timers; says how many it got), `hostile://timer-names`, `hostile://timer-trap` (traps when a timer fires).
 //!
 //! Lists, by the setting `list` or the last `hostile://list/<mode>` read: `endless` (pages for ever), `huge` (100,000 entries on a page),
@@ -131,6 +132,13 @@ impl resources::Guest for Hostile {
                 Body::Utf8(bytes)
             }
             "bad-utf8" => Body::Utf8(vec![b'a', 0xff]),
+            "random" => text(wasi::random::random::get_random_bytes(1 << 20).len().to_string()),
+            "pollables" => {
+                for _ in 0..10_000 {
+                    std::mem::forget(wasi::clocks::monotonic_clock::subscribe_duration(1));
+                }
+                text("held")
+            }
             "flood" => {
                 let mut stderr = std::io::stderr().lock();
                 for n in 0..100_000 {

@@ -6,6 +6,7 @@
 //! - `live://touch/<name>`: announces `live://<name>` from inside the read; `live://touch-list`: that the list changed, which from then on
 //!   has one entry more.
 //! - `live://start/<name>/<after>/<every>` and `live://cancel/<name>`: timers of any name, `every` 0 for none.
+//! - `live://together/<name>,<name>`: starts timers that all fall due before the read ends, the last name first.
 //! - `live://slow/<ms>`: answers after so long, spent computing.
 
 use std::{
@@ -37,6 +38,13 @@ thread_local! {
 
 fn log(line: String) {
     STATE.with_borrow_mut(|state| state.log.push(line));
+}
+
+fn compute(ms: u32) {
+    let end = Instant::now() + Duration::from_millis(ms.into());
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
 }
 
 struct Live;
@@ -90,12 +98,16 @@ impl resources::Guest for Live {
                 name.into()
             }
             ["slow", ms] => {
-                let end = Instant::now() + Duration::from_millis(number(ms)?.into());
-                while Instant::now() < end {
-                    std::hint::spin_loop();
-                }
+                compute(number(ms)?);
                 log(format!("slow {ms}"));
                 ms.into()
+            }
+            ["together", names] => {
+                for (n, name) in (1..).zip(names.split(',').rev()) {
+                    timers::start(name, n, None)?;
+                }
+                compute(50);
+                names.into()
             }
             ["more", _] => what.into(),
             _ => return Err(Error::NotFound),

@@ -1,0 +1,114 @@
+//! Fixtures, and providers made of them.
+
+use std::{
+    future::{Future, poll_fn},
+    path::PathBuf,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::Poll,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::sync::OnceCell;
+use wharf::provider::{
+    Announcer, Body, Error, EventQueue, Provider, ProviderEvent, ReadRequest, Reading, Source,
+    wasm::{Compiled, Limits, Runtime, Spec, WasmProvider, limits::DEFAULT_MEMORY},
+};
+
+pub const SOURCE: Source = Source { slot: 1, generation: 1 };
+/// For guests that are meant to overrun it: long enough for a busy machine to get there, short enough to wait for.
+pub const SHORT: Duration = Duration::from_millis(200);
+
+/// For all others: they end by themselves, on however busy a machine.
+pub const LONG: Limits = Limits { memory: DEFAULT_MEMORY, deadline: Duration::from_secs(60) };
+
+pub fn guest(name: &str) -> Bytes {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../tests/guests/{name}.wasm"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}: run `cargo xtask guests`", path.display())).into()
+}
+
+pub fn runtime() -> Arc<Runtime> {
+    static RUNTIME: OnceLock<Arc<Runtime>> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime::new().unwrap()).clone()
+}
+
+pub async fn compiled(name: &'static str) -> Compiled {
+    static BASIC: OnceCell<Compiled> = OnceCell::const_new();
+    static HOSTILE: OnceCell<Compiled> = OnceCell::const_new();
+    static LIVE: OnceCell<Compiled> = OnceCell::const_new();
+    let cell = match name {
+        "basic" => &BASIC,
+        "hostile" => &HOSTILE,
+        _ => &LIVE,
+    };
+    cell.get_or_init(|| async { runtime().compile(name, guest(name)).await.unwrap() }).await.clone()
+}
+
+pub struct Running {
+    pub provider: Arc<WasmProvider>,
+    pub events: Arc<EventQueue>,
+    pub announcer: Announcer,
+}
+
+pub async fn run(name: &'static str, settings: &[(&str, &str)], limits: Limits) -> Running {
+    let mut spec = Spec::new(name);
+    spec.settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    spec.limits = limits;
+    let events = Arc::new(EventQueue::default());
+    let announcer = Announcer::new(SOURCE, events.clone());
+    let provider = compiled(name).await.start(spec, announcer.clone()).await.unwrap();
+    Running { provider, events, announcer }
+}
+
+pub async fn basic() -> Running {
+    run("basic", &[], LONG).await
+}
+
+pub async fn hostile() -> Running {
+    run("hostile", &[], Limits { deadline: SHORT, ..LONG }).await
+}
+
+pub async fn live(settings: &[(&str, &str)]) -> Running {
+    run("live", settings, LONG).await
+}
+
+pub fn request(uri: &str) -> ReadRequest {
+    ReadRequest { uri: uri.into(), matched: None, if_none_match: None }
+}
+
+impl Running {
+    pub async fn read(&self, uri: &str) -> Result<Reading, Error> {
+        self.provider.read(request(uri)).await.map(|reading| reading.expect("it is modified"))
+    }
+
+    pub async fn text(&self, uri: &str) -> String {
+        text(&self.read(uri).await.unwrap())
+    }
+
+    pub async fn event(&self, wanted: impl Fn(&ProviderEvent) -> bool) -> ProviderEvent {
+        loop {
+            let event = self.events.recv().await;
+            if wanted(&event) {
+                return event;
+            }
+        }
+    }
+
+    /// Reads once the provider has an instance again.
+    pub async fn back(&self, uri: &str) -> String {
+        self.event(|event| event.up).await;
+        self.text(uri).await
+    }
+}
+
+pub fn text(reading: &Reading) -> String {
+    match &reading.contents[0].body {
+        Body::Text(text) => text.clone(),
+        Body::Blob(_) => panic!("a blob"),
+    }
+}
+
+pub async fn is_pending<T>(mut future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> bool {
+    poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
+}
