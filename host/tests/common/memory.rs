@@ -9,7 +9,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use wharf::{
-    catalog::Catalog,
+    catalog::{Catalog, Position, Rules},
     provider::{
         Announcer, Answer, Body, Completion, CompletionRequest, Contents, Error, EventQueue, Occurrence, Offers, Provider, ReadRequest,
         Reading, ResourceInfo, ResourcePage, Source, TemplateInfo, TemplateMatch,
@@ -175,7 +175,7 @@ impl World {
         let memory = Arc::new(Memory::new(announcer.clone()));
         fill(&memory);
         let catalog = Catalog::new(std::time::Duration::from_secs(3), *b"a memory");
-        catalog.arrange(vec![(1, "memory".into(), false)]);
+        catalog.arrange(false, vec![Position { slot: 1, name: "memory".into(), rules: Rules::default() }]);
         catalog.load(memory.clone(), &announcer).await.expect("the memory lists");
         // What was there from the beginning is news to nobody.
         catalog.announce();
