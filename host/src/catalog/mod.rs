@@ -31,7 +31,7 @@ pub use lists::{LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TIME, Lis
 pub use pages::{CURSOR_LIFE, CursorError, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
 pub use snapshot::{Candidate, Merged, Place, Serving, Snapshot, State};
-pub use template::{TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError};
+pub use template::{ExpandError, TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError};
 
 use self::{
     pages::{Kind, Pins},
