@@ -4,6 +4,7 @@
 //! is precedence everywhere: a URI that is listed goes before any template, a direct one before a provider's, an earlier provider's
 //! before a later one's. Readers see a [`Snapshot`] that never changes; each change of anything publishes another, with a higher number.
 
+mod completing;
 mod lists;
 mod pages;
 mod readings;
@@ -27,6 +28,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout, timeout_at},
 };
 
+pub use completing::{COMPLETION_VALUES, CompleteError};
 pub use lists::{LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TIME, Lists};
 pub use pages::{CURSOR_LIFE, CursorError, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};

@@ -7,6 +7,7 @@ mod common;
 mod bad_http;
 mod bad_messages;
 mod bad_sessions;
+mod completing;
 mod legacy;
 mod lifetimes;
 mod modern;
