@@ -141,3 +141,95 @@ fn cut(completion: Completion) -> Completion {
     };
     Completion { values, total, has_more }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::provider::{EventQueue, Offers, memory::Memory};
+
+    const T: &str = "x://{a}";
+    const LOADING: Duration = Duration::from_secs(3);
+    const SUGGESTS: Offers = Offers { subscriptions: false, completions: true, live: false };
+
+    /// Providers 1 and up, in order, all of them still loading.
+    fn world(offers: &[Offers]) -> (Arc<Catalog>, Vec<Arc<Memory>>) {
+        let (catalog, queue) = (Catalog::new(LOADING, [0; 8]), Arc::new(EventQueue::default()));
+        catalog.arrange((1..).zip(offers).map(|(slot, _)| (slot, format!("p{slot}").into(), false)).collect());
+        (catalog, (1..).zip(offers).map(|(slot, offers)| Memory::new(slot, &queue, *offers)).collect())
+    }
+
+    async fn load(catalog: &Catalog, provider: &Arc<Memory>, template: &str) {
+        provider.shelf.lock().templates = vec![TemplateInfo::new(template, "t")];
+        catalog.load(provider.clone(), &provider.announcer).await.unwrap();
+    }
+
+    fn suggestion(value: &str) -> Completion {
+        Completion { values: vec![value.to_owned()], ..Completion::default() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_in_order_that_lists_a_template_answers_for_it_and_nobody_else() {
+        let (catalog, providers) = world(&[SUGGESTS; 3]);
+        for (provider, template) in providers.iter().zip(["x://other/{a}", T, T]) {
+            load(&catalog, provider, template).await;
+        }
+        providers[2].shelf.lock().completion = Some(Ok(suggestion("third")));
+        assert_eq!(catalog.complete(&Caller, T, "a", "", &[]).await.unwrap(), nothing(), "not-found passes nothing on");
+        providers[1].shelf.lock().completion = Some(Ok(suggestion("second")));
+        assert_eq!(catalog.complete(&Caller, T, "a", "", &[]).await.unwrap(), suggestion("second"));
+        let asked = |provider: &Memory| provider.calls().iter().filter(|call| call.starts_with("complete")).count();
+        assert_eq!(providers.iter().map(|provider| asked(provider)).collect::<Vec<_>>(), [0, 2, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_suggests_nothing_is_not_asked() {
+        let (catalog, providers) = world(&[Offers::default()]);
+        load(&catalog, &providers[0], T).await;
+        assert_eq!(catalog.complete(&Caller, T, "a", "", &[]).await.unwrap(), nothing());
+        assert!(matches!(catalog.complete(&Caller, T, "b", "", &[]).await, Err(CompleteError::UnknownVariable(has)) if has == ["a"]));
+        assert!(!providers[0].calls().iter().any(|call| call.starts_with("complete")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_waits_for_those_that_may_go_before_the_owner_and_for_no_other() {
+        let (catalog, providers) = world(&[SUGGESTS; 3]);
+        for provider in &providers {
+            provider.shelf.lock().completion = Some(Ok(suggestion(&format!("{}", provider.announcer.source().slot))));
+        }
+        load(&catalog, &providers[1], T).await;
+        let mut early = Box::pin(catalog.complete(&Caller, T, "a", "", &[]));
+        assert!((&mut early).now_or_never().is_none(), "the first may list it as well");
+        load(&catalog, &providers[0], T).await;
+        assert_eq!(early.await.unwrap(), suggestion("1"));
+        assert_eq!(catalog.complete(&Caller, T, "a", "", &[]).now_or_never().unwrap().unwrap(), suggestion("1"), "the third still loads");
+        let began = Instant::now();
+        assert!(matches!(catalog.complete(&Caller, "x://none/{a}", "a", "", &[]).await, Err(CompleteError::UnknownTemplate)));
+        assert_eq!(began.elapsed(), LOADING, "the third may list it");
+        catalog.refuse(3);
+        assert!(matches!(catalog.complete(&Caller, "x://none/{a}", "a", "", &[]).await, Err(CompleteError::UnknownTemplate)));
+        assert_eq!(began.elapsed(), LOADING);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_template_that_appeared_since_is_found_once_the_list_is_old() {
+        let (catalog, providers) = world(&[SUGGESTS]);
+        load(&catalog, &providers[0], T).await;
+        providers[0].shelf.lock().templates.push(TemplateInfo::new("x://new/{a}", "new"));
+        providers[0].shelf.lock().completion = Some(Ok(suggestion("new")));
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(catalog.complete(&Caller, "x://new/{a}", "a", "", &[]).await.unwrap(), suggestion("new"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_that_fails_is_named() {
+        let (catalog, providers) = world(&[SUGGESTS]);
+        load(&catalog, &providers[0], T).await;
+        providers[0].shelf.lock().completion = Some(Err(Error::unavailable("busy")));
+        let error = catalog.complete(&Caller, T, "a", "", &[]).await.unwrap_err();
+        assert_eq!(error.to_string(), "p1: busy");
+    }
+}
