@@ -11,6 +11,7 @@ mod completing;
 mod legacy;
 mod lifetimes;
 mod modern;
+mod templates;
 
 use bytes::Bytes;
 use common::{
