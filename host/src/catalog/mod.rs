@@ -9,7 +9,7 @@ mod lists;
 mod pages;
 mod readings;
 mod snapshot;
-mod template;
+pub mod template;
 #[cfg(test)]
 mod tests;
 mod upkeep;
