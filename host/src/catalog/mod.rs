@@ -4,11 +4,12 @@
 //! is precedence everywhere: a URI that is listed goes before any template, a direct one before a provider's, an earlier provider's
 //! before a later one's. Readers see a [`Snapshot`] that never changes; each change of anything publishes another, with a higher number.
 
+mod completing;
 mod lists;
 mod pages;
 mod readings;
 mod snapshot;
-mod template;
+pub mod template;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -30,11 +31,12 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
+pub use completing::{COMPLETION_VALUES, CompleteError};
 pub use lists::{LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TIME, Lists};
 pub use pages::{CURSOR_LIFE, CursorError, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
 pub use snapshot::{Candidate, Merged, Place, Rules, Serving, Snapshot, State};
-pub use template::{TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError};
+pub use template::{ExpandError, TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError};
 
 use self::{
     pages::{Kind, Pins},

@@ -225,7 +225,7 @@ impl Snapshot {
         })
     }
 
-    fn listed_by(&self, uri: &str) -> &[u32] {
+    pub(super) fn listed_by(&self, uri: &str) -> &[u32] {
         self.exact.get(uri).map_or(&[], Places::as_slice)
     }
 }
