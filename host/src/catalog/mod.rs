@@ -28,7 +28,7 @@ use tokio::{
 };
 
 pub use lists::{LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TIME, Lists};
-pub use pages::{CURSOR_LIFE, CursorError, PAGE_ENTRIES, PINNED_BYTES, Page};
+pub use pages::{CURSOR_LIFE, CursorError, PAGE_BYTES, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
 pub use snapshot::{Candidate, Merged, Place, Serving, Snapshot, State};
 pub use template::{TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError};
@@ -151,22 +151,26 @@ impl Catalog {
         });
     }
 
-    /// Asks a new generation for its lists, and publishes it in its slot in place of any before it. One whose lists fail serves without
-    /// them, and is asked again; the failure is returned.
+    /// Asks a new generation for its lists, and publishes it in its slot in place of any before it; one that was overtaken by a newer one is
+    /// not published any more. One whose lists fail serves without them, and is asked again; the failure is returned.
     pub async fn load(&self, provider: Arc<dyn Provider>, announcer: &Announcer) -> Result<(), Error> {
         let source = announcer.source();
         let name = self.name(source.slot);
+        self.upkeep.loading(source);
         let (lists, reuse, result) = match Lists::fetch(&name, &*provider).await {
             Ok((lists, reuse)) => (lists, reuse, Ok(())),
             Err(error) => (Lists::default(), Reuse::For(Duration::ZERO), Err(error)),
         };
         let serving = Serving { source, provider, ledger: announcer.ledger().clone(), lists: Arc::new(lists) };
-        self.upkeep.loaded(source, reuse);
         self.publish(|places| {
-            if let Some(place) = places.iter_mut().find(|place| place.slot == source.slot) {
+            let newer = |state: &State| matches!(state, State::Serving(there) if there.source.generation > source.generation);
+            if let Some(place) = places.iter_mut().find(|place| place.slot == source.slot && !newer(&place.state)) {
                 place.state = State::Serving(serving);
             }
         });
+        if let Some(turn) = self.upkeep.loaded(source, reuse) {
+            self.ask_again(turn);
+        }
         result
     }
 
@@ -285,10 +289,16 @@ impl Catalog {
             Found::Stale(kept) => Some(kept),
             Found::Nothing => None,
         };
-        let moment = ledger.now(uri);
+        let mut moment = ledger.now(uri);
         let if_none_match = kept.as_ref().and_then(|kept| kept.version.clone());
         let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match };
-        match (provider.read(request).await?, kept) {
+        let mut answer = provider.read(request.clone()).await?;
+        if answer.is_none() && provider.offers().live && ledger.instance() != moment.instance {
+            // The instance died while the read waited for its turn: the next one was asked about a version that only the dead one knew.
+            moment = ledger.now(uri);
+            answer = provider.read(ReadRequest { if_none_match: None, ..request }).await?;
+        }
+        match (answer, kept) {
             (Some(Reading { mut contents, version, reuse }), _) => {
                 for part in &mut contents {
                     part.uri.get_or_insert_with(|| uri.clone());

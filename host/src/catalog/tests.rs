@@ -1,5 +1,7 @@
 //! The laws of design §2, and laws 7 and 8 as far as they are the catalog's.
 
+mod races;
+
 use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
