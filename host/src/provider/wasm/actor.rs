@@ -36,7 +36,7 @@ use crate::provider::{
     TemplateInfo, TemplateMatch,
 };
 
-/// A provider whose last call took longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
+/// A provider whose last call computed for longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
 /// what they may lose to a provider again and again. A move costs 10 to 15 µs (measured: a read of 256 B takes 3 to 6 µs here, 13 to 19 µs
 /// with a move, caller included).
 const QUICK: Duration = Duration::from_micros(500);
@@ -53,7 +53,7 @@ pub struct WasmProvider {
 pub(super) async fn start(maker: Maker) -> Result<Arc<WasmProvider>, LoadError> {
     let guests = maker.runtime().handle.clone();
     let first = match drive(&guests, true, maker.make()).await {
-        Ok(first) => first?,
+        Ok((first, _)) => first?,
         Err(Panicked) => return Err(LoadError::Start("made the host fail".into())),
     };
     let queue = Arc::new(Queue::default());
@@ -152,14 +152,17 @@ impl Actor {
                 },
             };
             let Some(work) = self.next(&mut instance).await else { return };
-            let began = Instant::now();
-            let ended = self.tending(drive(&self.guests, self.quick, perform(instance, work))).await;
-            self.quick = began.elapsed() < QUICK;
-            home = ended.unwrap_or_else(|Panicked| {
-                tracing::error!(provider = &*self.maker.spec.name, "host code panicked inside a call of this provider");
-                self.announcer().announce(Occurrence::Down);
-                None
-            });
+            home = match self.tending(drive(&self.guests, self.quick, perform(instance, work))).await {
+                Ok((survivor, computed)) => {
+                    self.quick = computed < QUICK;
+                    survivor
+                }
+                Err(Panicked) => {
+                    tracing::error!(provider = &*self.maker.spec.name, "host code panicked inside a call of this provider");
+                    self.announcer().announce(Occurrence::Down);
+                    None
+                }
+            };
             // Calls that end at once would otherwise never let go of the thread.
             tokio::task::consume_budget().await;
         }
@@ -199,12 +202,12 @@ impl Actor {
                 return None;
             }
             match self.tending(drive(&self.guests, self.quick, self.maker.make())).await {
-                Ok(Ok(fresh)) => {
+                Ok((Ok(fresh), _)) => {
                     health.started(Instant::now());
                     self.announcer().announce(Occurrence::Up);
                     return Some(fresh);
                 }
-                Ok(Err(error)) => tracing::warn!(provider = &*self.maker.spec.name, "no fresh instance: {error}"),
+                Ok((Err(error), _)) => tracing::warn!(provider = &*self.maker.spec.name, "no fresh instance: {error}"),
                 Err(Panicked) => tracing::error!(provider = &*self.maker.spec.name, "host code panicked while making an instance"),
             }
         }
@@ -333,10 +336,16 @@ fn finish<T>(instance: Box<Instance>, what: &str, outcome: Outcome<T>, reply: Re
 /// Host code panicked inside the call.
 struct Panicked;
 
-/// Runs a call that owns its instance: here if it ends at its first poll, else on the threads for guests.
-async fn drive<T: Send + 'static>(guests: &Handle, here: bool, call: impl Future<Output = T> + Send + 'static) -> Result<T, Panicked> {
+/// Runs a call that owns its instance: here if it ends at its first poll, else on the threads for guests. Gives the time for which it
+/// computed too. What it waited for a thread is no part of that: else a quick provider that once had to move there would not come back
+/// as long as others keep the threads busy.
+async fn drive<T: Send + 'static>(
+    guests: &Handle,
+    here: bool,
+    call: impl Future<Output = T> + Send + 'static,
+) -> Result<(T, Duration), Panicked> {
     // The instance is inside the call, and goes with it: nobody sees what a panic left behind.
-    let mut call = Box::pin(AssertUnwindSafe(call).catch_unwind());
+    let mut call = Box::pin(AssertUnwindSafe(timed(call)).catch_unwind());
     if here && let Poll::Ready(ended) = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await {
         return ended.map_err(|_| Panicked);
     }
@@ -344,6 +353,20 @@ async fn drive<T: Send + 'static>(guests: &Handle, here: bool, call: impl Future
         Ok(ended) => ended.map_err(|_| Panicked),
         Err(_) => Err(Panicked),
     }
+}
+
+/// The call, and the time for which it was polled.
+async fn timed<T>(call: impl Future<Output = T>) -> (T, Duration) {
+    let mut call = std::pin::pin!(call);
+    let mut computed = Duration::ZERO;
+    let ended = poll_fn(|context| {
+        let began = std::time::Instant::now();
+        let poll = call.as_mut().poll(context);
+        computed += began.elapsed();
+        poll
+    })
+    .await;
+    (ended, computed)
 }
 
 #[cfg(test)]
@@ -368,13 +391,29 @@ mod tests {
     async fn a_call_moves_only_if_it_does_not_end_at_once() {
         let guests = Handle::current();
         let task = || async { tokio::task::try_id() };
-        assert!(drive(&guests, true, task()).await.is_ok_and(|task| task.is_none()));
-        assert!(drive(&guests, false, task()).await.is_ok_and(|task| task.is_some()));
+        assert!(drive(&guests, true, task()).await.is_ok_and(|(task, _)| task.is_none()));
+        assert!(drive(&guests, false, task()).await.is_ok_and(|(task, _)| task.is_some()));
         let moved = drive(&guests, true, async {
             tokio::task::yield_now().await;
             tokio::task::try_id()
         });
         // The test itself is no task.
-        assert!(moved.await.ok().flatten().is_some());
+        assert!(moved.await.is_ok_and(|(task, _)| task.is_some()));
+    }
+
+    #[tokio::test]
+    async fn what_a_call_waits_for_a_thread_is_no_computing() {
+        let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let (release, released) = std::sync::mpsc::channel();
+        guests.spawn(async move { released.recv() });
+        let mut call = Box::pin(drive(guests.handle(), false, async {}));
+        assert!(call.as_mut().now_or_never().is_none());
+        let began = std::time::Instant::now();
+        while began.elapsed() < 100 * QUICK {
+            std::thread::yield_now();
+        }
+        release.send(()).unwrap();
+        assert!(call.await.is_ok_and(|((), computed)| computed < 50 * QUICK));
+        guests.shutdown_background();
     }
 }
