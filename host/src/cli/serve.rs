@@ -199,7 +199,7 @@ fn print(line: &str) {
 }
 
 fn inert(line: &str) -> String {
-    line.chars().flat_map(|c| if c.is_control() && c != '\n' { c.escape_default().collect() } else { vec![c] }).collect()
+    line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 fn count(number: usize, what: &str) -> String {
@@ -244,6 +244,6 @@ impl Signals {
 mod tests {
     #[test]
     fn what_is_printed_cannot_steer_a_terminal() {
-        assert_eq!(super::inert("a \u{1b}[2Jé\nb\r"), "a \\u{1b}[2Jé\nb\\r");
+        assert_eq!(super::inert("a \u{1b}[2Jé\nb"), "a \\u{1b}[2Jé\\nb");
     }
 }
