@@ -71,9 +71,9 @@ pub enum Compiler {
 /// What compiling one component may take, in a process of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Computing time, over all threads, in whole seconds. The default of 120 s is some 12 times what the largest providers seen need.
+    /// Computing time, over all threads, in whole seconds. The default of 240 s is some 12 times what the largest providers seen need.
     pub work: Duration,
-    /// Time on the clock. The default is 10 min: on a busy machine, low priority makes of 8 s of computing easily 50 s.
+    /// Time on the clock. The default is 10 min: on a busy machine, low priority makes of 10 s easily 50 s.
     pub time: Duration,
     /// Address space, in bytes. The default is 4 GiB; the largest providers seen need 350 MiB of memory.
     pub memory: u64,
@@ -81,7 +81,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { work: Duration::from_secs(120), time: Duration::from_secs(600), memory: 4 << 30 }
+        Self { work: Duration::from_secs(240), time: Duration::from_secs(600), memory: 4 << 30 }
     }
 }
 

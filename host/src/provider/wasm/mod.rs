@@ -19,6 +19,7 @@ mod cache;
 pub mod compile;
 mod component;
 mod convert;
+mod drive;
 pub mod engine;
 mod health;
 mod imports;
