@@ -140,7 +140,7 @@ impl Host {
 }
 
 /// Takes what providers announce to where it belongs.
-async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
+pub(crate) async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
     loop {
         let mut event = queue.recv().await;
         // A fresh instance may list something else.
