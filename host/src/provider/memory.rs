@@ -25,7 +25,12 @@ pub struct Shelf {
     /// One page after the other; the cursor is the number of the page.
     pub pages: Vec<Vec<ResourceInfo>>,
     pub templates: Vec<TemplateInfo>,
+    /// What the first page says. The others say another thing, which must not count.
     pub reuse: Option<Reuse>,
+    /// The cursor that follows each page, whatever there is.
+    pub next_cursor: Option<String>,
+    /// How many cursors are refused from now on.
+    pub refused_cursors: usize,
     pub list_error: Option<Error>,
     /// What reads answer; a URI that is not here is not found.
     pub readings: HashMap<String, Result<Reading, Error>>,
@@ -199,9 +204,14 @@ impl Provider for Memory {
             if let Some(error) = &shelf.list_error {
                 return Err(error.clone());
             }
+            if cursor.is_some() && shelf.refused_cursors > 0 {
+                shelf.refused_cursors -= 1;
+                return Err(Error::Invalid("no such cursor".into()));
+            }
             let at = cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(|_| Error::Invalid("no such cursor".into())))?;
-            let next_cursor = (at + 1 < shelf.pages.len()).then(|| (at + 1).to_string());
-            Ok(ResourcePage { resources: shelf.pages.get(at).cloned().unwrap_or_default(), next_cursor, reuse: shelf.reuse })
+            let next_cursor = shelf.next_cursor.clone().or((at + 1 < shelf.pages.len()).then(|| (at + 1).to_string()));
+            let reuse = if at == 0 { shelf.reuse } else { Some(Reuse::UntilAnnounced) };
+            Ok(ResourcePage { resources: shelf.pages.get(at).cloned().unwrap_or_default(), next_cursor, reuse })
         })
         .boxed()
     }

@@ -249,13 +249,13 @@ impl Reducer {
             }
         }
         // A candidate that announces what it then does not take must not keep the host asking.
-        match binding.fruitless {
-            0 => binding.dirty = true,
+        match binding.searches {
+            0 => (binding.searches, binding.dirty) = (1, true),
             _ if binding.search.is_some() => {}
-            fruitless => {
+            searches => {
                 self.timers += 1;
                 binding.search = Some(self.timers);
-                self.effects.push(Effect::Retry(uri.clone(), self.timers, pause(fruitless).min(SEARCH_PAUSE)));
+                self.effects.push(Effect::Retry(uri.clone(), self.timers, pause(searches).min(SEARCH_PAUSE)));
             }
         }
         self.advance(&uri);
@@ -289,8 +289,8 @@ impl Reducer {
 
     /// An instance died, or there is a fresh one, or both.
     pub(super) fn instance(&mut self, source: Source, up: bool) {
-        let concerned: Vec<_> = self.bindings.iter().filter(|(_, binding)| binding.concerns(source)).map(|(uri, _)| uri.clone()).collect();
-        for uri in concerned {
+        let owned: Vec<_> = self.bindings.iter().filter(|(_, binding)| binding.is_owned_by(source)).map(|(uri, _)| uri.clone()).collect();
+        for uri in owned {
             let Some(binding) = self.bindings.get_mut(&uri) else { continue };
             binding.bury();
             match &mut binding.owner {
@@ -314,6 +314,7 @@ impl Reducer {
         let Some((uri, binding)) = find(&mut self.bindings, uri) else { return };
         if binding.search == Some(timer) {
             (binding.search, binding.dirty) = (None, true);
+            binding.searches = binding.searches.saturating_add(1);
         } else if let Some(owner) = &mut binding.owner
             && let Watch::Paused { attempt, timer: waits } = owner.watch
             && waits == timer
@@ -459,9 +460,7 @@ impl Reducer {
         let settled = owner.as_ref().is_none_or(Owner::is_settled);
         let watching = owner.as_ref().is_some_and(Owner::is_settled);
         if changed {
-            binding.fruitless = 0;
-        } else if binding.walked && binding.walk.is_some() {
-            binding.fruitless += 1;
+            binding.searches = 0;
         }
         (binding.walk, binding.walked, binding.owner) = (None, true, owner);
         let mut answered = Vec::new();

@@ -30,7 +30,7 @@ pub enum Verdict {
 /// A provider as the test sees it.
 pub struct Player {
     pub source: Source,
-    announcer: Announcer,
+    pub announcer: Announcer,
     memory: Arc<Memory>,
     pub present: bool,
     pub alive: bool,
@@ -256,8 +256,12 @@ impl World {
                 self.reducer.unsubscribed(&uri);
             }
             Kind::Probe => {
-                let found = verdict(player, &uri) != Verdict::NotFound;
-                self.reducer.subscribed(&uri, if found { Ok(()) } else { Err(Error::NotFound) });
+                let result = match verdict(player, &uri) {
+                    _ if std::mem::take(&mut player.fails) => Err(Error::unavailable("not now")),
+                    Verdict::NotFound => Err(Error::NotFound),
+                    Verdict::Accepts | Verdict::Denies => Ok(()),
+                };
+                self.reducer.subscribed(&uri, result);
             }
             Kind::Subscribe => {
                 let result = match verdict(player, &uri) {
