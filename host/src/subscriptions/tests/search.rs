@@ -101,7 +101,7 @@ fn a_provider_without_subscriptions_is_taken_at_its_word_for_what_it_lists() {
 #[test]
 fn a_provider_without_subscriptions_that_cannot_be_read_now_owns_what_it_matches() {
     let mut world = World::new(1, &[0]);
-    world.players[0].fails = true;
+    world.players[0].fails_to_read = true;
     world.subscribe(1, URI);
     world.complete(URI);
     assert_eq!((world.seen(), world.timers.len()), (vec!["probe 0.1 x://a".into(), "answer 1".into()], 0));

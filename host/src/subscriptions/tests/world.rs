@@ -41,6 +41,8 @@ pub struct Player {
     pub verdicts: BTreeMap<String, Verdict>,
     /// Its next `subscribe` fails for now.
     pub fails: bool,
+    /// And so does the next read that looks whether it is the owner, which then counts as one (design §2).
+    pub fails_to_read: bool,
     /// Raised at each change of a content.
     versions: BTreeMap<String, u64>,
 }
@@ -99,6 +101,7 @@ impl World {
                 lists: BTreeSet::new(),
                 verdicts: BTreeMap::new(),
                 fails: false,
+                fails_to_read: false,
                 versions: BTreeMap::new(),
             }
         });
@@ -257,7 +260,7 @@ impl World {
             }
             Kind::Probe => {
                 let result = match verdict(player, &uri) {
-                    _ if std::mem::take(&mut player.fails) => Err(Error::unavailable("not now")),
+                    _ if std::mem::take(&mut player.fails_to_read) => Err(Error::unavailable("not now")),
                     Verdict::NotFound => Err(Error::NotFound),
                     Verdict::Accepts | Verdict::Denies => Ok(()),
                 };
