@@ -39,8 +39,10 @@ async fn law_3_a_pending_uri_is_bound_when_the_catalog_changes_and_nothing_else_
     let host = Host::new();
     let listener = host.subscriptions.listen(Caller, false);
     listener.subscribe(vec!["x://a".into()]).await.unwrap();
+    let start = Instant::now();
     loaded(&host).await;
     assert_eq!(next(&listener).await, updated("x://a"));
+    assert_eq!(start.elapsed(), Duration::ZERO, "not only when something else wakes the driver");
 }
 
 #[tokio::test(start_paused = true)]
