@@ -1,6 +1,6 @@
 //! The laws of design §2, and laws 7 and 8 as far as they are the catalog's.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use tokio::time::advance;
@@ -18,19 +18,29 @@ const LOADING: Duration = Duration::from_secs(3);
 struct World {
     catalog: Arc<Catalog>,
     queue: Arc<EventQueue>,
-    order: Vec<(u32, Arc<str>, bool)>,
+    order: Vec<(u32, bool)>,
+    rules: HashMap<u32, Rules>,
 }
 
 impl World {
     fn new() -> Self {
-        Self { catalog: Catalog::new(LOADING, [0; 8]), queue: Arc::default(), order: Vec::new() }
+        Self { catalog: Catalog::new(LOADING, [0; 8]), queue: Arc::default(), order: Vec::new(), rules: HashMap::new() }
     }
 
     /// A provider that is about to be loaded, last in order.
     fn announce(&mut self, slot: u32, direct: bool) -> Arc<Memory> {
-        self.order.push((slot, format!("p{slot}").into(), direct));
-        self.catalog.arrange(self.order.clone());
+        self.order.push((slot, direct));
+        self.arrange();
         Memory::new(slot, &self.queue, live())
+    }
+
+    fn arrange(&self) {
+        for direct in [true, false] {
+            let slots = self.order.iter().filter(|(_, is)| *is == direct).map(|(slot, _)| *slot);
+            let position =
+                |slot| Position { slot, name: format!("p{slot}").into(), rules: self.rules.get(&slot).cloned().unwrap_or_default() };
+            self.catalog.arrange(direct, slots.map(position).collect());
+        }
     }
 
     async fn load(&self, provider: &Arc<Memory>) {
@@ -155,6 +165,41 @@ async fn the_hosts_own_scheme_is_refused_to_providers() {
     world.load(&provider).await;
     assert_eq!(world.uris().await, ["x://a"]);
     assert!(world.catalog.snapshot().merged.templates.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_direct_registration_may_use_the_hosts_own_scheme_and_is_asked_at_once() {
+    let mut world = World::new();
+    let provider = world.announce(1, true);
+    provider.put("wharf://a", "a");
+    world.load(&provider).await;
+    provider.shelf.lock().reuse = Some(Reuse::UntilAnnounced);
+    world.catalog.list_changed(provider.announcer.source());
+    for uri in ["x://b", "x://c"] {
+        provider.put(uri, "");
+        world.catalog.list_changed(provider.announcer.source());
+        assert!(world.uris().await.contains(&uri.to_owned()), "whoever lists after a registration sees it");
+    }
+    assert_eq!(world.read("wharf://a").await.unwrap(), "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_keeps_all_other_providers_out_but_not_direct_registrations() {
+    let mut world = World::new();
+    world.rules.insert(3, Rules { claims: vec!["x://mine/".into()], public: false });
+    for (slot, direct) in [(1, true), (2, false), (3, false)] {
+        let provider = world.announce(slot, direct);
+        provider.shelf.lock().templates.extend(["x://mine/{name}", "x://{a}/{b}"].map(|template| TemplateInfo::new(template, "t")));
+        for uri in ["x://mine/a", "x://other/a"] {
+            provider.put(uri, "");
+        }
+        world.load(&provider).await;
+    }
+    let snapshot = world.catalog.snapshot();
+    let slots = |uri: &str| snapshot.candidates(uri).iter().map(|candidate| candidate.source.slot).collect::<Vec<_>>();
+    assert_eq!(slots("x://mine/a"), [1, 3, 1, 1, 3, 3]);
+    assert_eq!(slots("x://mine/unlisted"), [1, 1, 3, 3]);
+    assert_eq!(slots("x://other/a"), [1, 2, 3, 1, 2, 3]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -474,12 +519,12 @@ async fn law_8_a_list_is_announced_if_it_differs_or_another_was_served() {
     assert!(!world.catalog.announce());
     world.provider(2, &[("x://b", "")]).await;
     world.order.pop();
-    world.catalog.arrange(world.order.clone());
+    world.arrange();
     assert!(!world.catalog.announce(), "it came and went unseen");
     world.provider(2, &[("x://b", "")]).await;
     world.uris().await;
     world.order.pop();
-    world.catalog.arrange(world.order.clone());
+    world.arrange();
     assert!(world.catalog.announce(), "someone has seen it");
     assert!(!world.catalog.announce());
 }

@@ -39,7 +39,7 @@ pub async fn read(server: &Server, era: Era, request: &Request<'_>) -> Result<Ve
     let read = server.catalog.read(&server.caller(), &uri).await.map_err(|error| RpcError::from_read(era, &uri, &error))?;
     let mut answer = server.begin(era, request.id, encode::expected(&read.contents));
     answer.field("contents", &Each(|| read.contents.iter().map(|contents| ContentsJson(contents, &uri))))?;
-    Ok(server.finish(era, answer, Some(Cache::private(read.reuse))))
+    Ok(server.finish(era, answer, Some(Cache::of(read.reuse, read.public))))
 }
 
 /// `tools/list` and `prompts/list`: there are none, and there is one page of them.

@@ -7,6 +7,7 @@
 
 mod error;
 mod events;
+pub mod fixed;
 mod ledger;
 // Some of it is for the tests over a socket only.
 #[cfg(test)]

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use wharf::{catalog::Catalog, provider::*, subscriptions::Subscriptions};
+use wharf::{
+    catalog::{Catalog, Position, Rules},
+    provider::*,
+    subscriptions::Subscriptions,
+};
 
 #[path = "../../src/provider/memory.rs"]
 mod provider;
@@ -23,7 +27,7 @@ impl World {
         let memory = Memory::new(1, &queue, live());
         fill(&memory);
         let catalog = Catalog::new(std::time::Duration::from_secs(3), *b"a memory");
-        catalog.arrange(vec![(1, "memory".into(), false)]);
+        catalog.arrange(false, vec![Position { slot: 1, name: "memory".into(), rules: Rules::default() }]);
         catalog.load(memory.clone(), &memory.announcer).await.expect("the memory lists");
         // What was there from the beginning is news to nobody.
         catalog.announce();

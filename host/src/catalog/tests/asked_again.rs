@@ -90,7 +90,7 @@ async fn a_list_that_says_the_same_changes_nothing() {
     advance(LIST_REUSE).await;
     world.uris().await;
     assert_eq!((lists(&provider), world.catalog.snapshot().number), (2, before.number));
-    world.catalog.arrange(world.order.clone());
+    world.arrange();
     assert_eq!(world.catalog.snapshot().merged.number, before.merged.number, "what was written of it is still good");
 }
 
@@ -185,4 +185,21 @@ async fn what_one_provider_lists_twice_is_there_once_and_too_many_templates_are_
     let provider = world.announce(2, false);
     provider.shelf.lock().templates = vec![TemplateInfo::new("x://{a}", "t"); LIST_ENTRIES + 1];
     assert!(matches!(world.catalog.load(provider.clone(), &provider.announcer).await, Err(Error::Failed(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_leads_into_its_own_list_only_and_its_last_page_counts_as_use() {
+    let mut world = World::new();
+    let provider = world.announce(1, false);
+    provider.shelf.lock().pages = vec![(0..=PAGE_ENTRIES).map(|n| ResourceInfo::new(format!("x://{n}"), "r")).collect()];
+    provider.shelf.lock().templates = (0..=PAGE_ENTRIES).map(|n| TemplateInfo::new(format!("x://{n}/{{a}}"), "t")).collect();
+    world.load(&provider).await;
+    let resources = world.catalog.resources(&Caller, None).await.unwrap().next.unwrap();
+    let templates = world.catalog.templates(&Caller, None).await.unwrap().next.unwrap();
+    assert_eq!(world.catalog.templates(&Caller, Some(&resources)).await.err(), Some(CursorError));
+    assert_eq!(world.catalog.resources(&Caller, Some(&templates)).await.err(), Some(CursorError));
+    for _ in 0..3 {
+        advance(CURSOR_LIFE).await;
+        assert!(world.catalog.resources(&Caller, Some(&resources)).await.is_ok());
+    }
 }

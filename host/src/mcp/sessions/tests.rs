@@ -3,7 +3,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::{
-    catalog::{Caller, Catalog},
+    catalog::{Caller, Catalog, Position, Rules},
     host::pump,
     provider::{
         EventQueue,
@@ -30,7 +30,7 @@ impl Table {
         memory.put(A, "a");
         memory.put(B, "b");
         let catalog = Catalog::new(Duration::from_secs(3), [0; 8]);
-        catalog.arrange(vec![(1, "memory".into(), false)]);
+        catalog.arrange(false, vec![Position { slot: 1, name: "memory".into(), rules: Rules::default() }]);
         catalog.load(memory.clone(), &memory.announcer).await.unwrap();
         let subscriptions = Subscriptions::new(catalog.clone());
         tokio::spawn(pump(queue, catalog, subscriptions.clone()));
