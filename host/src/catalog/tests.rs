@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::join_all};
 use tokio::time::advance;
 
 use super::{upkeep, *};

@@ -267,7 +267,8 @@ impl Provider for Memory {
     }
 
     fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion> {
-        self.call("complete".into(), |shelf| {
+        let call = format!("complete {}", request.uri_template);
+        self.call(call, |shelf| {
             shelf.completions_asked.push(request);
             shelf.completion.clone().unwrap_or(Err(Error::NotFound))
         })

@@ -14,7 +14,6 @@ mod ledger;
 #[allow(dead_code)]
 pub(crate) mod memory;
 mod types;
-pub mod uri;
 pub mod wasm;
 
 use std::sync::Arc;
