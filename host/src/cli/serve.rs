@@ -57,7 +57,10 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
         None => DEFAULT_HTTP.parse().context("the default address")?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    runtime.block_on(serve(config, plugins, address, voice))
+    let served = runtime.block_on(serve(config, plugins, address, voice));
+    // What still runs now cannot be stopped, such as a compilation or a read of a file that does not come: the process ends without it.
+    runtime.shutdown_background();
+    served
 }
 
 async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voice) -> Result<()> {
@@ -116,7 +119,7 @@ impl Voice {
         if self.json {
             tracing::info!("{line}");
         } else {
-            eprintln!("{line}");
+            print(line);
         }
     }
 
@@ -153,7 +156,7 @@ impl Voice {
         if self.json {
             tracing::warn!("{line}");
         } else {
-            eprintln!("warning: {line}");
+            print(&format!("warning: {line}"));
         }
     }
 
@@ -167,14 +170,14 @@ impl Voice {
                 } else {
                     let live = if *subscriptions { ", tells of changes" } else { "" };
                     let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
-                    eprintln!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis());
+                    print(&format!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis()));
                 }
                 if let Err(error) = lists {
                     self.warn(&format!("{name} did not list: {error}; it is asked again"));
                 }
             }
             Fate::Refused(reason) if self.json => tracing::error!(provider = %name, %path, reason, "refused"),
-            Fate::Refused(reason) => eprintln!("refused  {name}: {reason} ({path})"),
+            Fate::Refused(reason) => print(&format!("refused  {name}: {reason} ({path})")),
         }
     }
 
@@ -184,6 +187,15 @@ impl Voice {
             self.say(&format!("still loading: {}", names.join(", ")));
         }
     }
+}
+
+/// Prints a line. It may hold what a component, or whoever named a file, wrote: that must not steer the terminal.
+fn print(line: &str) {
+    eprintln!("{}", inert(line));
+}
+
+fn inert(line: &str) -> String {
+    line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 fn count(number: usize, what: &str) -> String {
@@ -221,5 +233,13 @@ impl Signals {
     #[cfg(not(unix))]
     async fn next(&mut self) {
         drop(tokio::signal::ctrl_c().await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_printed_cannot_steer_a_terminal() {
+        assert_eq!(super::inert("a \u{1b}[2Jé\nb"), "a \\u{1b}[2Jé\\nb");
     }
 }

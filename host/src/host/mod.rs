@@ -279,7 +279,7 @@ pub(crate) async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscrip
         if event.take_list_changed() || event.up {
             catalog.list_changed(event.source);
         }
-        subscriptions.event(event);
+        subscriptions.event(event).await;
     }
 }
 
