@@ -280,7 +280,7 @@ impl Host {
 }
 
 /// Takes what providers announce to where it belongs.
-async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
+pub(crate) async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
     loop {
         let mut event = queue.recv().await;
         // A fresh instance may list something else.
@@ -288,5 +288,35 @@ async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subs
             catalog.list_changed(event.source);
         }
         subscriptions.event(event).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{Position, Rules},
+        provider::{
+            Occurrence,
+            memory::{Memory, live},
+        },
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fresh_instance_and_one_that_says_so_are_asked_for_their_lists() {
+        let queue = Arc::<EventQueue>::default();
+        let catalog = Catalog::new(LOADING_TIME, [0; 8]);
+        let provider = Memory::new(1, &queue, live());
+        catalog.arrange(false, vec![Position { slot: 1, name: "p".into(), rules: Rules::default() }]);
+        catalog.load(provider.clone(), &provider.announcer).await.unwrap();
+        let pump = tokio::spawn(pump(queue, catalog.clone(), Subscriptions::new(catalog.clone())));
+        for (uri, what) in [("x://a", Occurrence::Up), ("x://b", Occurrence::ListChanged)] {
+            let mut changes = catalog.changes();
+            provider.put(uri, "");
+            provider.announcer.announce(what);
+            tokio::time::timeout(LOADING_TIME, changes.changed()).await.expect("it is not asked").unwrap();
+            assert_eq!(catalog.snapshot().candidates(uri).len(), 1);
+        }
+        pump.abort();
     }
 }
