@@ -106,7 +106,8 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
     tokio::select! {
         () = signals.next() => {}
         () = impatient => {}
-        () = &mut serving => {}
+        // It ends by itself only if nothing can be accepted any more.
+        () = &mut serving => bail!("the host has ended by itself"),
     }
     voice.say("ending; once more ends it at once");
     let _ = stop.send(());
