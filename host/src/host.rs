@@ -7,25 +7,31 @@
 //!                              └── the pump ◄───┘
 //! ```
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::Router;
-use tokio::task::JoinHandle;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::JoinHandle,
+};
 
 use crate::{
     catalog::Catalog,
     config::Config,
-    mcp::{Info, Server},
+    mcp::{Info, Server, pipe::Local},
     plugins::{Loader, Plan, Report},
     provider::{
         EventQueue,
         wasm::{Runtime, RuntimeError},
     },
     subscriptions::Subscriptions,
-    transport::http::{self, HttpSettings},
+    transport::{
+        http::{self, HttpSettings},
+        stdio,
+    },
 };
 
-/// How long a request waits for providers that have never been loaded yet.
+/// How long a request waits for providers that have never been loaded yet, if nothing else is said.
 const LOADING_TIME: Duration = Duration::from_secs(3);
 
 /// What the model is told about this server.
@@ -44,10 +50,17 @@ pub enum StartError {
 }
 
 /// Makes a [`Host`].
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Builder {
     config: Config,
     plugins: Option<PathBuf>,
+    loading_time: Duration,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self { config: Config::default(), plugins: None, loading_time: LOADING_TIME }
+    }
 }
 
 impl Builder {
@@ -65,6 +78,13 @@ impl Builder {
         self
     }
 
+    /// How long a request waits for providers that have never been loaded yet; 3 s if not set.
+    #[must_use]
+    pub fn loading_time(mut self, time: Duration) -> Self {
+        self.loading_time = time;
+        self
+    }
+
     /// Starts it: it answers at once, and loads its providers meanwhile. `report` hears what became of each. Needs a tokio runtime.
     ///
     /// # Errors
@@ -72,7 +92,7 @@ impl Builder {
     pub fn start(self, report: impl Fn(Report) + Clone + Send + Sync + 'static) -> Result<(Host, Plan), StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let catalog = Catalog::new(LOADING_TIME, mark);
+        let catalog = Catalog::new(self.loading_time, mark);
         let subscriptions = Subscriptions::new(catalog.clone());
         let queue = Arc::<EventQueue>::default();
         let pump = tokio::spawn(pump(queue.clone(), catalog.clone(), subscriptions.clone()));
@@ -123,6 +143,20 @@ impl Host {
     /// The HTTP endpoint at [`http::PATH`], to be served by [`http::serve`] or put into an application of your own.
     pub fn router(&self, settings: HttpSettings) -> Router {
         http::router(self.server.clone(), settings)
+    }
+
+    /// Serves one client over a pair of byte streams, such as stdin and stdout, as [`stdio::serve`] does. `shutdown` is to resolve after
+    /// [`Host::end_streams`]. Any number may be served at a time.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn stdio(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+        shutdown: impl Future<Output = ()>,
+    ) -> impl Future<Output = io::Result<()>> {
+        stdio::serve(Local::new(self.server.clone()), input, output, shutdown)
     }
 
     /// The first half of a shutdown: ends all streams, so that connections can end.

@@ -1,7 +1,9 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
+mod attach;
 mod logging;
 mod serve;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -19,14 +21,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Loads the providers and serves them over HTTP until Ctrl-C
+    /// Loads the providers and serves them, over HTTP until Ctrl-C, or over stdio
     Serve(serve::Args),
 }
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
     let Cli { logging, command } = Cli::parse();
-    logging::start(&logging);
+    let Command::Serve(args) = &command;
+    logging::start(&logging, if args.is_stdio() { "warn" } else { "info" });
     let result = match command {
         Command::Serve(args) => serve::run(args, logging.is_json()),
     };
