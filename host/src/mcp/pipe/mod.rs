@@ -66,7 +66,7 @@ pub trait Backend: Send {
 
     /// Whether there is a legacy session.
     fn has_session(&self) -> bool;
-    /// A legacy `initialize`. Unless it fails, what comes after it belongs to the new session.
+    /// A legacy `initialize`. What comes after it belongs to the new session, if there is one.
     fn initialize(&mut self, line: Bytes) -> Work<Self::Listen>;
     /// A request of the legacy session.
     fn legacy(&mut self, line: Bytes) -> Work<Self::Listen>;
