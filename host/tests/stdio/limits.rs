@@ -6,7 +6,7 @@ use wharf::{
 
 use super::{
     client::{A, B, Client, code, text, updated},
-    common::http::request,
+    common::http::{request, soon},
 };
 
 #[tokio::test(start_paused = true)]
@@ -15,14 +15,16 @@ async fn past_64_unanswered_requests_nothing_more_is_read() {
     let mut client = Client::with_pipes_of(16).await;
     client.initialize("2025-11-25").await;
     client.memory.hold(true);
-    for id in 1..=UNANSWERED as u64 {
+    // One line more is read, and is not begun.
+    for id in 1..=UNANSWERED as u64 + 1 {
         let line = [request(id, "resources/read", json!({ "uri": A })), b"\n".to_vec()].concat();
         assert!(client.try_write(&line).await, "{id}");
     }
     let ping = [request(100, "ping", json!({})), b"\n".to_vec()].concat();
     assert!(!client.try_write(&ping).await);
+    soon(client.memory.reads_under_way(1)).await;
     client.memory.hold(false);
-    for _ in 0..UNANSWERED {
+    for _ in 0..=UNANSWERED {
         assert_eq!(text(&client.message().await), "a");
     }
 }

@@ -43,8 +43,11 @@ impl Parser {
     /// The next whole event that has data or an id.
     pub fn next(&mut self) -> Option<Event> {
         loop {
-            if std::mem::take(&mut self.after_cr) && self.unread.first() == Some(&b'\n') {
-                self.unread.advance(1);
+            if self.after_cr {
+                // Whether a LF follows is not known before anything does.
+                let lf = *self.unread.first()? == b'\n';
+                self.unread.advance(usize::from(lf));
+                self.after_cr = false;
             }
             let at = self.unread.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
             let mut line = self.unread.split_to(at + 1);

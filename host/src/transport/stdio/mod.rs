@@ -1,7 +1,7 @@
 //! stdio (MCP 2024-11-05 … 2026-07-28, "Transports"): messages as lines, in on one stream of bytes, out on another.
 //!
-//! Invariants: only whole messages go out, one at a time; past [`UNANSWERED`] requests, and while a client does not read, nothing more is
-//! read from it, and nothing more is worked out for it: what it holds is bounded, and its notifications wait as a set in their listener. The
+//! Invariants: only whole messages go out, one at a time; past [`UNANSWERED`] requests, and while a client does not read, one line more is
+//! read from it and no other, and nothing more is worked out for it: what it holds is bounded, and its notifications wait as a set in their listener. The
 //! end of the input ends everything, once what was asked is answered.
 
 mod lines;
@@ -40,6 +40,8 @@ pub async fn serve<B: Backend + Unpin>(
 ) -> io::Result<()> {
     let (mut pipe, mut lines, mut outgoing) = (Pipe::new(backend), Lines::new(input), Outgoing::new(output));
     let mut input = Ok(());
+    // One line is read ahead of there being room for it, since only so the end of the input is noticed meanwhile.
+    let mut ahead = None;
     let mut deadline = None;
     let mut drained = false;
     tokio::pin!(shutdown);
@@ -47,15 +49,21 @@ pub async fn serve<B: Backend + Unpin>(
         let room = outgoing.has_room();
         let ending = deadline.is_some();
         let mut end = false;
+        if room && !ending && pipe.unanswered() + outgoing.len() < UNANSWERED {
+            match ahead.take() {
+                Some(Line::Message(line)) => pipe.receive(line),
+                Some(Line::TooLong) => pipe.reject(&format!("a message has at most {LINE_CAP} bytes")),
+                None => {}
+            }
+        }
         tokio::select! {
             () = &mut shutdown, if !ending => end = true,
             () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if ending => {
                 tracing::warn!(requests = pipe.unanswered(), "cut off at the end");
                 break;
             }
-            line = lines.next(), if !ending && room && pipe.unanswered() + outgoing.len() < UNANSWERED => match line {
-                Ok(Some(Line::Message(line))) => pipe.receive(line),
-                Ok(Some(Line::TooLong)) => pipe.reject(&format!("a message has at most {LINE_CAP} bytes")),
+            line = lines.next(), if !ending && ahead.is_none() => match line {
+                Ok(Some(line)) => ahead = Some(line),
                 Ok(None) => end = true,
                 Err(error) => {
                     input = Err(error);
