@@ -1,8 +1,8 @@
 //! Whole rounds with the official clients, in both eras, against the real binary and real components.
 
 use anyhow::{Context, Result, bail};
-use tokio::process::Command;
 use serde_json::json;
+use tokio::process::Command;
 use wharf_tests::{Session, Setup, binary, root, within};
 
 const TICKING: &str = "ticker://count/shared";

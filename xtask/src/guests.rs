@@ -29,7 +29,19 @@ pub fn build(repo: &Repo, choice: Choice) -> Result<()> {
     Ok(())
 }
 
+/// Builds one provider from anywhere, and puts it into the example providers' folder, from which the demo serves.
+pub fn build_one(repo: &Repo, choice: Choice, folder: &Path) -> Result<()> {
+    let toolchain = toolchain::prepare(repo, choice)?;
+    let folder = folder.canonicalize().with_context(|| format!("there is no folder {}", folder.display()))?;
+    let target = repo.target()?.join("guests").join(&toolchain.name);
+    build_into(repo, &toolchain, &folder, &repo.root.join("plugins"), &target)
+}
+
 fn build_workspace(repo: &Repo, toolchain: &Toolchain, workspace: &Path, target: &Path) -> Result<()> {
+    build_into(repo, toolchain, workspace, workspace, target)
+}
+
+fn build_into(repo: &Repo, toolchain: &Toolchain, workspace: &Path, into: &Path, target: &Path) -> Result<()> {
     let manifest = workspace.join("Cargo.toml");
     let mut cargo = repo.cargo();
     cargo.args(["build", "--release", "--target", TARGET, "--manifest-path"]).arg(&manifest).arg("--target-dir").arg(target);
@@ -38,7 +50,7 @@ fn build_workspace(repo: &Repo, toolchain: &Toolchain, workspace: &Path, target:
 
     let built = target.join(TARGET).join("release");
     for (package, file) in components(&repo.metadata(&manifest)?) {
-        let to = workspace.join(format!("{package}.wasm"));
+        let to = into.join(format!("{package}.wasm"));
         if put(&built.join(file), &to)? {
             eprintln!("  {}", to.strip_prefix(&repo.root).unwrap_or(&to).display());
         }

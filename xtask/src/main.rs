@@ -11,7 +11,7 @@ mod run;
 mod test;
 mod toolchain;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail};
 
@@ -23,6 +23,7 @@ Usage: cargo xtask TASK
   demo [--http ADDR]          build the host and the example providers, and serve them
   test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, doc
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
+  guests --dir DIR            build the provider in DIR, and put it into plugins/
   clients                     install the MCP clients of the end-to-end tests
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
@@ -37,6 +38,7 @@ enum Task {
     Demo { http: Option<String> },
     Test { steps: Vec<&'static test::Step> },
     Guests { toolchain: Choice },
+    Guest { dir: PathBuf },
     Clients,
 }
 
@@ -53,6 +55,10 @@ fn parse(arguments: &[String]) -> Result<Task> {
     match task.as_str() {
         "demo" => Ok(Task::Demo { http: flag("--http")? }),
         "test" => Ok(Task::Test { steps: test::chosen(flag("--only")?.as_deref())? }),
+        "guests" if rest.first().is_some_and(|flag| flag.starts_with("--dir")) => match flag("--dir")? {
+            Some(dir) => Ok(Task::Guest { dir: dir.into() }),
+            None => bail!("`cargo xtask guests --dir` wants a folder"),
+        },
         "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "help" | "-h" | "--help" => Ok(Task::Help),
@@ -67,6 +73,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Demo { http } => demo::serve(&repo, http.as_deref())?,
         Task::Test { steps } => test::run(&repo, &steps)?,
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
+        Task::Guest { dir } => guests::build_one(&repo, Choice::from_user(None)?, &dir)?,
         Task::Clients => clients::install(&repo)?,
     }
     Ok(())
@@ -102,6 +109,7 @@ mod tests {
     fn a_flag_is_taken_with_a_space_or_an_equals_sign() {
         assert!(matches!(parsed("guests --toolchain packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
         assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
+        assert!(matches!(parsed("guests --dir ../hello"), Ok(Task::Guest { dir }) if dir == std::path::Path::new("../hello")));
         assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None })));
     }
 

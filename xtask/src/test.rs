@@ -85,7 +85,8 @@ fn build(repo: &Repo) -> Result<()> {
 }
 
 fn test(repo: &Repo) -> Result<()> {
-    run::run(repo.cargo().args(["test", "--workspace"]), CARGO_LIMIT)
+    // To the end, so that one failure does not hide what the later tests have to say.
+    run::run(repo.cargo().args(["test", "--workspace", "--no-fail-fast"]), CARGO_LIMIT)
 }
 
 fn doc(repo: &Repo) -> Result<()> {

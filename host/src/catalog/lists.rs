@@ -49,19 +49,19 @@ impl Lists {
         self.resources == other.resources && self.templates.iter().map(|(info, _)| info).eq(other.templates.iter().map(|(info, _)| info))
     }
 
-    /// Asks a provider for both its lists.
+    /// Asks a provider for both its lists. A direct one may use the host's own scheme.
     ///
     /// # Errors
     /// What the provider answered; [`Error::Failed`] past [`LIST_PAGES`], [`LIST_ENTRIES`], [`LIST_BYTES`] or [`LIST_TIME`], or if a
     /// cursor comes twice.
-    pub(super) async fn fetch(name: &str, provider: &dyn Provider) -> Result<(Self, Reuse), Error> {
-        match timeout(LIST_TIME, Self::ask(name, provider)).await {
+    pub(super) async fn fetch(name: &str, provider: &dyn Provider, direct: bool) -> Result<(Self, Reuse), Error> {
+        match timeout(LIST_TIME, Self::ask(name, provider, direct)).await {
             Ok(lists) => lists,
             Err(_) => Err(Error::Failed(format!("its list took longer than {}", humantime::format_duration(LIST_TIME)))),
         }
     }
 
-    async fn ask(name: &str, provider: &dyn Provider) -> Result<(Self, Reuse), Error> {
+    async fn ask(name: &str, provider: &dyn Provider, direct: bool) -> Result<(Self, Reuse), Error> {
         let mut starts = 0;
         let (resources, reuse) = loop {
             match pages(provider).await {
@@ -73,16 +73,16 @@ impl Lists {
         if templates.len() > LIST_ENTRIES {
             return Err(Error::Failed(format!("it has more than {LIST_ENTRIES} templates")));
         }
-        Ok((Self::check(name, resources, templates), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
+        Ok((Self::check(name, resources, templates, direct), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
     }
 
     /// The lists without what may not be listed; each entry that is left out is named in the log.
-    pub(crate) fn check(name: &str, resources: Vec<ResourceInfo>, templates: Vec<TemplateInfo>) -> Self {
+    pub(crate) fn check(name: &str, resources: Vec<ResourceInfo>, templates: Vec<TemplateInfo>, direct: bool) -> Self {
         let mut refused = Refused { name, count: 0 };
         let mut index = HashMap::with_capacity(resources.len());
         let mut kept = Vec::with_capacity(resources.len());
         for resource in resources {
-            if is_own(&resource.uri) {
+            if !direct && is_own(&resource.uri) {
                 refused.entry(&resource.uri, "the scheme wharf: is the host's own");
             } else if index.contains_key(&resource.uri) {
                 refused.entry(&resource.uri, "it is listed twice; the first one counts");
@@ -94,7 +94,7 @@ impl Lists {
         let mut seen = HashSet::new();
         let mut matchable = Vec::with_capacity(templates.len());
         for info in templates {
-            if is_own(&info.uri_template) {
+            if !direct && is_own(&info.uri_template) {
                 refused.entry(&info.uri_template, "the scheme wharf: is the host's own");
                 continue;
             }

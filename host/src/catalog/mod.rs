@@ -4,18 +4,22 @@
 //! is precedence everywhere: a URI that is listed goes before any template, a direct one before a provider's, an earlier provider's
 //! before a later one's. Readers see a [`Snapshot`] that never changes; each change of anything publishes another, with a higher number.
 
+mod completing;
 mod lists;
 mod pages;
 mod readings;
 mod snapshot;
-mod template;
+pub mod template;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -24,14 +28,15 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::{
     sync::watch,
-    time::{Instant, sleep_until, timeout, timeout_at},
+    time::{Instant, sleep_until, timeout_at},
 };
 
+pub use completing::{COMPLETION_VALUES, CompleteError};
 pub use lists::{LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TIME, Lists};
 pub use pages::{CURSOR_LIFE, CursorError, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
-pub use snapshot::{Candidate, Merged, Place, Serving, Snapshot, State};
-pub use template::{TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError};
+pub use snapshot::{Candidate, Merged, Place, Rules, Serving, Snapshot, State};
+pub use template::{ExpandError, TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError};
 
 use self::{
     pages::{Kind, Pins},
@@ -50,6 +55,17 @@ const SHADOWED_NAMED: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Caller;
 
+/// Where a provider is to stand.
+#[derive(Debug, Clone)]
+pub struct Position {
+    /// Its number, from [`Catalog::new_slot`].
+    pub slot: u32,
+    /// Its name.
+    pub name: Arc<str>,
+    /// What the user decided about it.
+    pub rules: Rules,
+}
+
 /// A resource that was read.
 #[derive(Debug, Clone)]
 pub struct Answered {
@@ -57,6 +73,8 @@ pub struct Answered {
     pub contents: Arc<Vec<Contents>>,
     /// What remains of the time for which it may be reused; zero if it may not, or until announced.
     pub reuse: Duration,
+    /// Whether caches may share it: the user said that the provider says the same to everyone.
+    pub public: bool,
 }
 
 /// Why a read gave nothing.
@@ -98,6 +116,7 @@ pub struct Catalog {
     told: Mutex<Told>,
     loading_time: Duration,
     shadowed_named: Mutex<HashSet<(Arc<str>, Arc<str>)>>,
+    slots: AtomicU32,
 }
 
 impl Catalog {
@@ -117,6 +136,7 @@ impl Catalog {
             told: Mutex::new(told),
             loading_time,
             shadowed_named: Mutex::default(),
+            slots: AtomicU32::new(0),
         })
     }
 
@@ -132,17 +152,23 @@ impl Catalog {
 
     // What is there, and in which order.
 
-    /// Sets which slots there are, in order, each with its name and whether it is direct. New ones count as loading until
-    /// [`Catalog::load`] or [`Catalog::refuse`]; those that are not named any more are gone.
-    pub fn arrange(&self, order: Vec<(u32, Arc<str>, bool)>) {
+    /// A number for a provider, never given before.
+    pub fn new_slot(&self) -> u32 {
+        self.slots.fetch_add(1, Relaxed)
+    }
+
+    /// Sets which providers there are, in order: all direct ones, or all others. New ones count as loading until [`Catalog::load`] or
+    /// [`Catalog::refuse`]; those that are not named any more are gone.
+    pub fn arrange(&self, direct: bool, order: Vec<Position>) {
         self.publish(|places| {
-            let mut before = std::mem::take(places);
-            for (slot, name, direct) in order {
+            let (mut before, others): (Vec<_>, Vec<_>) = std::mem::take(places).into_iter().partition(|place| place.direct == direct);
+            *places = others;
+            for Position { slot, name, rules } in order {
                 let state = match before.iter().position(|place| place.slot == slot) {
                     Some(at) => before.swap_remove(at).state,
                     None => State::Loading,
                 };
-                places.push(Place { slot, name, direct, state });
+                places.push(Place { slot, name, direct, rules, state });
             }
             places.sort_by_key(|place| !place.direct);
             for gone in before {
@@ -155,13 +181,13 @@ impl Catalog {
     /// them, and is asked again; the failure is returned.
     pub async fn load(&self, provider: Arc<dyn Provider>, announcer: &Announcer) -> Result<(), Error> {
         let source = announcer.source();
-        let name = self.name(source.slot);
-        let (lists, reuse, result) = match Lists::fetch(&name, &*provider).await {
+        let (name, direct) = self.name(source.slot);
+        let (lists, reuse, result) = match Lists::fetch(&name, &*provider, direct).await {
             Ok((lists, reuse)) => (lists, reuse, Ok(())),
             Err(error) => (Lists::default(), Reuse::For(Duration::ZERO), Err(error)),
         };
         let serving = Serving { source, provider, ledger: announcer.ledger().clone(), lists: Arc::new(lists) };
-        self.upkeep.loaded(source, reuse);
+        self.upkeep.loaded(source, if direct { Duration::ZERO } else { upkeep::PAUSE }, reuse);
         self.publish(|places| {
             if let Some(place) = places.iter_mut().find(|place| place.slot == source.slot) {
                 place.state = State::Serving(serving);
@@ -281,7 +307,7 @@ impl Catalog {
     async fn read_at(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Error> {
         let Candidate { source, provider, ledger, .. } = candidate;
         let kept = match self.readings.find(*source, uri, ledger, provider.offers().live) {
-            Found::Fresh(contents, reuse) => return Ok(Answered { contents, reuse }),
+            Found::Fresh(contents, reuse) => return Ok(Answered { contents, reuse, public: candidate.public }),
             Found::Stale(kept) => Some(kept),
             Found::Nothing => None,
         };
@@ -298,10 +324,10 @@ impl Catalog {
                 }
                 let contents = Arc::new(contents);
                 self.readings.keep(*source, uri, &contents, version, reuse, moment);
-                Ok(Answered { contents, reuse: remaining(reuse) })
+                Ok(Answered { contents, reuse: remaining(reuse), public: candidate.public })
             }
             (None, Some(kept)) => {
-                let answered = Answered { contents: kept.contents.clone(), reuse: remaining(kept.reuse) };
+                let answered = Answered { contents: kept.contents.clone(), reuse: remaining(kept.reuse), public: candidate.public };
                 self.readings.renew(*source, uri, kept, moment);
                 Ok(answered)
             }
@@ -343,9 +369,11 @@ impl Catalog {
     /// Asks all whose lists are old, and waits for them until the deadline; those that take longer are not disturbed.
     async fn refresh(&self, deadline: Instant) {
         let asking: Vec<_> = self.upkeep.stale().into_iter().filter_map(|turn| self.ask_again(turn)).collect();
-        if !asking.is_empty() {
-            let _ = timeout(deadline.duration_since(Instant::now()), join_all(asking)).await;
-        }
+        let settled = async {
+            join_all(asking).await;
+            self.upkeep.settled().await;
+        };
+        let _ = timeout_at(deadline, settled).await;
     }
 
     fn ask_again(&self, turn: Turn) -> Option<tokio::task::JoinHandle<()>> {
@@ -364,7 +392,7 @@ impl Catalog {
         let found = snapshot.serving().find(|(_, serving)| serving.source == source);
         let Some((place, serving)) = found else { return self.upkeep.asked(source, None) };
         self.upkeep.begins(source);
-        let reuse = match Lists::fetch(&place.name, &*serving.provider).await {
+        let reuse = match Lists::fetch(&place.name, &*serving.provider, place.direct).await {
             Ok((lists, reuse)) => {
                 if !lists.says_the_same(&serving.lists) {
                     self.replace(source, lists);
@@ -414,9 +442,14 @@ impl Catalog {
         }
     }
 
-    fn name(&self, slot: u32) -> Arc<str> {
+    /// Its name, and whether it is direct.
+    fn name(&self, slot: u32) -> (Arc<str>, bool) {
         let snapshot = self.snapshot();
-        snapshot.places.iter().find(|place| place.slot == slot).map_or_else(|| "?".into(), |place| place.name.clone())
+        snapshot
+            .places
+            .iter()
+            .find(|place| place.slot == slot)
+            .map_or_else(|| ("?".into(), false), |place| (place.name.clone(), place.direct))
     }
 }
 

@@ -195,7 +195,8 @@ mod tests {
         let big = |number| {
             let mut resource = ResourceInfo::new("x://a", "a");
             resource.description = Some("a".repeat(PINNED_BYTES / 2 / (PAGE_ENTRIES + 1)));
-            Arc::new(Merged { number, resources: vec![Arc::new(resource); PAGE_ENTRIES + 1], templates: Vec::new() })
+            let resource = Arc::new(resource);
+            Arc::new(Merged { number, resources: (0..=PAGE_ENTRIES).map(|_| resource.clone()).collect(), templates: Vec::new() })
         };
         let cursors: Vec<_> = (0..4).map(|number| pins.page(&big(number), Kind::Resources, None).unwrap().next.unwrap()).collect();
         assert!(pins.page(&list(9, 0), Kind::Resources, Some(&cursors[0])).is_err());

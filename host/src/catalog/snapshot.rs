@@ -50,6 +50,15 @@ pub enum State {
     Serving(Serving),
 }
 
+/// What the user decided about a provider's resources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Beginnings of URIs that no other provider may have. Direct registrations are the user's own, and may.
+    pub claims: Vec<String>,
+    /// Whether what it says is the same for everyone, so that caches may share it.
+    pub public: bool,
+}
+
 /// A place in the order.
 #[derive(Clone)]
 pub struct Place {
@@ -59,6 +68,8 @@ pub struct Place {
     pub name: Arc<str>,
     /// Whether it is a direct registration, whose URIs go before all others of their kind.
     pub direct: bool,
+    /// What the user decided about it.
+    pub rules: Rules,
     /// Whether there is something to ask.
     pub state: State,
 }
@@ -78,6 +89,8 @@ pub struct Candidate {
     pub matched: Option<Arc<TemplateMatch>>,
     /// The media type that the list, or the template, says.
     pub mime_type: Option<String>,
+    /// Whether caches may share its answers.
+    pub public: bool,
 }
 
 impl Candidate {
@@ -135,7 +148,11 @@ impl Snapshot {
         let mut templates: HashMap<Arc<str>, ()> = HashMap::new();
         let mut merged = Merged { number: before.number + 1, ..Merged::default() };
         for (at, serving) in serving(&places) {
+            let place = &places[at as usize];
             for resource in &serving.lists.resources {
+                if is_claimed(&places, place, &resource.uri) {
+                    continue;
+                }
                 match exact.entry(resource.uri.clone()) {
                     Entry::Vacant(vacant) => {
                         vacant.insert(Places::One(at));
@@ -145,7 +162,7 @@ impl Snapshot {
                 }
             }
             for (template, _) in &serving.lists.templates {
-                if templates.insert(template.uri_template.clone(), ()).is_none() {
+                if !is_claimed(&places, place, &template.uri_template) && templates.insert(template.uri_template.clone(), ()).is_none() {
                     merged.templates.push(template.clone());
                 }
             }
@@ -166,6 +183,9 @@ impl Snapshot {
         }
         for place in &self.places {
             let State::Serving(serving) = &place.state else { continue };
+            if is_claimed(&self.places, place, uri) {
+                continue;
+            }
             for (info, template) in &serving.lists.templates {
                 if let Some(variables) = template.matches(uri) {
                     let matched = TemplateMatch { uri_template: info.uri_template.clone(), variables };
@@ -205,7 +225,7 @@ impl Snapshot {
         })
     }
 
-    fn listed_by(&self, uri: &str) -> &[u32] {
+    pub(super) fn listed_by(&self, uri: &str) -> &[u32] {
         self.exact.get(uri).map_or(&[], Places::as_slice)
     }
 }
@@ -217,6 +237,15 @@ fn serving(places: &[Place]) -> impl Iterator<Item = (u32, &Serving)> {
     })
 }
 
+/// Whether someone else has reserved the beginning of this URI, or of this template. The longest claim holds; of equal ones, the first.
+fn is_claimed(places: &[Place], by: &Place, uri: &str) -> bool {
+    let claims = places.iter().flat_map(|place| place.rules.claims.iter().map(move |claim| (claim, place.slot)));
+    let holding = claims.filter(|(claim, _)| uri.starts_with(claim.as_str()));
+    // Of several longest, the last that `max_by_key` sees wins: so the first in order has to come last.
+    let holder = holding.collect::<Vec<_>>().into_iter().rev().max_by_key(|(claim, _)| claim.len());
+    !by.direct && holder.is_some_and(|(_, slot)| slot != by.slot)
+}
+
 fn candidate(place: &Place, serving: &Serving, matched: Option<TemplateMatch>, mime_type: Option<&String>) -> Candidate {
     Candidate {
         name: place.name.clone(),
@@ -225,5 +254,6 @@ fn candidate(place: &Place, serving: &Serving, matched: Option<TemplateMatch>, m
         ledger: serving.ledger.clone(),
         matched: matched.map(Arc::new),
         mime_type: mime_type.cloned(),
+        public: place.rules.public,
     }
 }

@@ -34,7 +34,8 @@ fn parse(text: &str) -> Result<String, String> {
 
 /// `default` is the level if none is asked for.
 pub(super) fn start(args: &Args, default: &str) {
-    let subscriber = fmt().with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default))).with_writer(std::io::stderr).with_target(false);
+    let subscriber =
+        fmt().with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default))).with_writer(std::io::stderr).with_target(false);
     if args.is_json() {
         subscriber.json().flatten_event(true).init();
     } else {

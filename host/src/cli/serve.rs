@@ -14,7 +14,7 @@ use wharf::{
     config::Config,
     host::Host,
     plugins::{Fate, Plan, Report},
-    transport::http::{self, HttpSettings, Limits, PATH, Plain},
+    transport::http::{HttpSettings, PATH},
 };
 
 use super::{attach, signals::Signals};
@@ -96,8 +96,8 @@ pub(super) fn runtime() -> Result<Runtime> {
 async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let report = move |report: Report| voice.report(&report);
-    let (host, plan) = Host::builder().config(config).plugins(&plugins).loading_time(STDIO_LOADING_TIME).start(report)?;
-    voice.plan(&plugins, &plan);
+    let host = Host::builder().config(config).plugins(&plugins).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    voice.plan(&plugins, host.plan());
     let shutdown = async {
         signals.next().await;
         host.end_streams();
@@ -139,16 +139,17 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
             done.lock().unwrap_or_else(PoisonError::into_inner).push(report.name);
         }
     };
-    let (host, plan) = Host::builder().config(config).plugins(&plugins).start(report)?;
-    voice.plan(&plugins, &plan);
+    let host = Host::builder().config(config).plugins(&plugins).on_report(report).start().await?;
+    voice.plan(&plugins, host.plan());
 
+    let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = http::serve(listener, host.router(settings), Plain, Limits::default(), async { drop(stopped.await) });
+    let serving = host.serve(listener, settings, async { drop(stopped.await) });
     tokio::pin!(serving);
     let impatient = async {
         tokio::time::sleep(PATIENCE).await;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        voice.still_loading(plan.providers.iter().map(|planned| &planned.spec.name).filter(|name| !done.contains(name)));
+        voice.still_loading(planned.iter().filter(|name| !done.contains(name)));
         std::future::pending().await
     };
     tokio::select! {
@@ -157,14 +158,9 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
         () = &mut serving => {}
     }
     voice.say("ending; once more ends it at once");
-    host.end_streams();
     let _ = stop.send(());
-    let ending = async {
-        serving.await;
-        host.close().await;
-    };
     tokio::select! {
-        () = ending => Ok(()),
+        () = &mut serving => Ok(()),
         () = signals.next() => bail!("ended before everything was done"),
     }
 }

@@ -1,20 +1,24 @@
 //! wharf.toml, read into typed settings.
 //!
-//! Every key is kebab-case. A key that is not known, a value of the wrong type and a name that comes twice are errors that show the
-//! line. Paths are relative to the file's folder. What is not set is `None` here; whoever uses it knows the default.
+//! Every key is kebab-case. A key that is not known, a value of the wrong type and a name that comes twice are errors that show the line, the
+//! text and the nearest known key. Paths are relative to the file's folder. What is not set is `None` here; whoever uses it knows the default.
 
+mod file;
+mod report;
+mod trust;
 mod units;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::BTreeMap,
     net::SocketAddr,
-    ops::Range,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use serde::Deserialize;
-use toml::{Spanned, Table, Value};
+
+pub use file::schema;
+pub use trust::{Trust, TrustError, Trusted};
 
 /// Why a wharf.toml cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -42,17 +46,22 @@ pub enum ConfigError {
 pub struct Config {
     /// `[server]`.
     pub server: Server,
+    /// `[[resource]]`, in order, which is precedence.
+    pub resources: Vec<Resource>,
     /// `[[provider]]`, in order, which is precedence.
     pub providers: Vec<Provider>,
+    /// `[limits]`: for providers that no `[[provider]]` speaks of; those it speaks of have them already.
+    pub limits: Limits,
 }
 
 /// `[server]`: where the host listens, and to whom.
-#[derive(Debug, Default, PartialEq, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Server {
-    /// The address of the HTTP endpoint, `127.0.0.1:8089`.
+    /// The address of the HTTP endpoint, `127.0.0.1:8089` if it is not set.
+    #[schemars(with = "Option<String>")]
     pub http: Option<SocketAddr>,
-    /// The plugins folder.
+    /// The plugins folder; `plugins` beside this file if it is not set.
     pub plugins: Option<PathBuf>,
     /// Origins of web pages that may speak to it, besides those of this machine.
     #[serde(default)]
@@ -60,6 +69,80 @@ pub struct Server {
     /// Names under which it may be asked for, besides those of this machine.
     #[serde(default)]
     pub allowed_hosts: Vec<String>,
+    /// How long a request waits for providers that still load: `3s` over HTTP and `5s` over stdio if it is not set.
+    #[serde(default, deserialize_with = "units::duration")]
+    #[schemars(with = "Option<String>")]
+    pub loading_time: Option<Duration>,
+}
+
+/// `[[resource]]`: a resource that the host itself has.
+#[derive(Debug, PartialEq)]
+pub struct Resource {
+    /// Its name.
+    pub name: String,
+    /// Its URI; `wharf://resource/<name, percent-encoded>` if it is not set.
+    pub uri: Option<String>,
+    /// Name for people.
+    pub title: Option<String>,
+    /// What it is, for the model to decide whether to read it.
+    pub description: Option<String>,
+    /// Media type of its content.
+    pub mime_type: Option<String>,
+    /// Bytes of its content.
+    pub size: Option<u64>,
+    /// For whom it is meant.
+    pub audience: Option<Vec<Audience>>,
+    /// From 0.0 to 1.0.
+    pub priority: Option<f64>,
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub last_modified: Option<u64>,
+    /// Icons a client may show.
+    pub icons: Vec<Icon>,
+    /// What it says.
+    pub content: Content,
+}
+
+/// What a `[[resource]]` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// This text.
+    Text(String),
+    /// What is in this file when it is read.
+    File(PathBuf),
+}
+
+/// For whom a `[[resource]]` is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Audience {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// An icon of a `[[resource]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Icon {
+    /// An `https:` URL or a `data:` URI.
+    pub src: String,
+    /// Media type of the image.
+    pub mime_type: Option<String>,
+    /// `48x48`, or `any`.
+    pub sizes: Option<Vec<String>>,
+    /// The background it is drawn for; good on both if it is not set.
+    pub theme: Option<Theme>,
+}
+
+/// The background an icon is drawn for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Theme {
+    /// A light background.
+    Light,
+    /// A dark background.
+    Dark,
 }
 
 /// `[[provider]]`: a provider with settings, limits or a place in the order.
@@ -71,39 +154,21 @@ pub struct Provider {
     pub path: Option<PathBuf>,
     /// `[provider.settings]`, as the guest sees them: a string as it is, anything else as JSON, a setting in a table under a dotted name.
     pub settings: BTreeMap<String, String>,
-    /// `[provider.limits] memory`, in bytes.
+    /// Beginnings of URIs that no other provider may have.
+    pub claims: Vec<String>,
+    /// Whether what it says is the same for everyone, so that caches may share it.
+    pub public: bool,
+    /// `[provider.limits]`, or where it says nothing `[limits]`.
+    pub limits: Limits,
+}
+
+/// What a provider may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all its memories together.
     pub memory: Option<u64>,
-    /// `[provider.limits] deadline`.
+    /// For each call.
     pub deadline: Option<Duration>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    server: Server,
-    #[serde(default)]
-    provider: Vec<ProviderTable>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ProviderTable {
-    name: Spanned<String>,
-    path: Option<PathBuf>,
-    #[serde(default)]
-    settings: Table,
-    #[serde(default)]
-    limits: LimitsTable,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct LimitsTable {
-    #[serde(default, deserialize_with = "units::bytes")]
-    memory: Option<u64>,
-    #[serde(default, deserialize_with = "units::duration")]
-    deadline: Option<Duration>,
 }
 
 impl Config {
@@ -117,24 +182,12 @@ impl Config {
         Self::parse(&text, folder).map_err(|message| ConfigError::Wrong { path: path.to_owned(), message })
     }
 
-    fn parse(text: &str, folder: &Path) -> Result<Self, String> {
-        let File { mut server, provider } = toml::from_str(text).map_err(|error| error.to_string())?;
-        server.plugins = server.plugins.map(|path| folder.join(path));
-        let mut names = HashSet::new();
-        let mut providers = Vec::with_capacity(provider.len());
-        for ProviderTable { name, path, settings, limits } in provider {
-            let span = name.span();
-            let name = name.into_inner();
-            if let Err(reason) = check_name(&name) {
-                return Err(at(text, &span, &reason));
-            }
-            if !names.insert(name.clone()) {
-                return Err(at(text, &span, &format!("there are two providers named {name:?}")));
-            }
-            let path = path.map(|path| folder.join(path));
-            providers.push(Provider { name, path, settings: flatten(settings), memory: limits.memory, deadline: limits.deadline });
-        }
-        Ok(Self { server, providers })
+    /// Reads the text of a file that stands in this folder.
+    ///
+    /// # Errors
+    /// Where and what is wrong, for people.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
+        file::File::parse(text, folder)
     }
 }
 
@@ -145,123 +198,4 @@ pub fn check_name(name: &str) -> Result<(), String> {
         return Err(format!("{name:?} is no name for a provider: 1 to 64 letters, digits, `-`, `_` and `.`, not `.` first"));
     }
     Ok(())
-}
-
-/// A message in the manner of those that the TOML parser gives.
-fn at(text: &str, span: &Range<usize>, message: &str) -> String {
-    let start = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
-    let number = text[..span.start].matches('\n').count() + 1;
-    let line = text[start..].lines().next().unwrap_or_default();
-    let margin = " ".repeat(number.to_string().len());
-    let under = format!("{}{}", " ".repeat(text[start..span.start].chars().count()), "^".repeat(span.len().max(1)));
-    let column = text[start..span.start].chars().count() + 1;
-    format!("TOML parse error at line {number}, column {column}\n{margin} |\n{number} | {line}\n{margin} | {under}\n{message}\n")
-}
-
-fn flatten(table: Table) -> BTreeMap<String, String> {
-    fn add(flat: &mut BTreeMap<String, String>, name: String, value: Value) {
-        match value {
-            Value::Table(table) => table.into_iter().for_each(|(key, value)| add(flat, format!("{name}.{key}"), value)),
-            Value::String(text) => drop(flat.insert(name, text)),
-            other => drop(flat.insert(name, json(other).to_string())),
-        }
-    }
-    let mut flat = BTreeMap::new();
-    table.into_iter().for_each(|(key, value)| add(&mut flat, key, value));
-    flat
-}
-
-/// TOML as JSON; a date becomes a string.
-fn json(value: Value) -> serde_json::Value {
-    match value {
-        Value::String(text) => text.into(),
-        Value::Integer(number) => number.into(),
-        Value::Float(number) => number.into(),
-        Value::Boolean(truth) => truth.into(),
-        Value::Datetime(date) => date.to_string().into(),
-        Value::Array(items) => items.into_iter().map(json).collect(),
-        Value::Table(table) => table.into_iter().map(|(key, value)| (key, json(value))).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Config, String> {
-        Config::parse(text, Path::new("/srv"))
-    }
-
-    #[test]
-    fn everything_that_can_be_set() {
-        let config = parse(
-            r#"
-            [server]
-            http = "0.0.0.0:9000"
-            plugins = "providers"
-            allowed-origins = ["https://app.example.com"]
-            allowed-hosts = ["wharf.example.com"]
-
-            [[provider]]
-            name = "review-status"
-            path = "elsewhere/review.wasm"
-            [provider.settings]
-            delay-seconds = 5
-            updated-status = "reviewed"
-            list = ["a", 1, { b = true }]
-            db = { host = "localhost", pool.size = 1.5 }
-            [provider.limits]
-            memory = "128MiB"
-            deadline = "1500ms"
-
-            [[provider]]
-            name = "handbook"
-            "#,
-        )
-        .unwrap();
-        assert_eq!(config.server.http, Some("0.0.0.0:9000".parse().unwrap()));
-        assert_eq!(config.server.plugins.as_deref(), Some(Path::new("/srv/providers")));
-        let [review, handbook] = config.providers.as_slice() else { panic!("two providers") };
-        assert_eq!(review.path.as_deref(), Some(Path::new("/srv/elsewhere/review.wasm")));
-        let settings: Vec<_> = review.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        assert_eq!(
-            settings,
-            [
-                ("db.host", "localhost"),
-                ("db.pool.size", "1.5"),
-                ("delay-seconds", "5"),
-                ("list", r#"["a",1,{"b":true}]"#),
-                ("updated-status", "reviewed")
-            ]
-        );
-        assert_eq!((review.memory, review.deadline), (Some(128 << 20), Some(Duration::from_millis(1500))));
-        assert_eq!((handbook.path.as_ref(), handbook.memory, handbook.settings.len()), (None, None, 0));
-    }
-
-    #[test]
-    fn what_is_wrong_is_shown_with_its_line() {
-        for (text, line, word) in [
-            ("[server]\nhtp = \"a\"", "2 | htp", "unknown field `htp`"),
-            ("[server]\nhttp = \"nowhere\"", "2 | http", "invalid socket address"),
-            ("[servers]", "1 | [servers]", "unknown field `servers`"),
-            ("[[provider]]\nname = \"a\"\nallowed_hosts = []", "3 | allowed_hosts", "unknown field `allowed_hosts`"),
-            ("[[provider]]\nname = 1", "2 | name", "invalid type"),
-            ("[[provider]]\npath = \"a\"", "1 | [[provider]]", "missing field `name`"),
-            ("[[provider]]\nname = \"a\"\n[[provider]]\nname = \"a\"", "4 | name", "there are two providers named \"a\""),
-            ("[[provider]]\nname = \"a/b\"", "2 | name", "is no name for a provider"),
-            ("[[provider]]\nname = \"a\"\nlimits = { memory = \"many\" }", "3 | limits", "\"many\" is no size"),
-            ("[[provider]]\nname = \"a\"\nlimits = { deadline = \"soon\" }", "3 | limits", "\"soon\" is no duration"),
-            ("[[provider]]\nname = \"a\"\nlimits = { deadline = \"0s\" }", "3 | limits", "more than nothing"),
-            ("[[provider]\n", "1 | [[provider]", ""),
-        ] {
-            let error = parse(text).unwrap_err();
-            assert!(error.contains(line) && error.contains(word), "{text}\n{error}");
-        }
-    }
-
-    #[test]
-    fn a_file_that_is_not_there_is_named() {
-        let error = Config::read(Path::new("/nowhere/wharf.toml")).unwrap_err().to_string();
-        assert!(error.contains("/nowhere/wharf.toml"), "{error}");
-    }
 }

@@ -10,9 +10,10 @@ const LONGEST: Duration = Duration::from_millis(u32::MAX as u64);
 const UNITS: [(&str, u64); 7] =
     [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("B", 1)];
 
-#[derive(Deserialize)]
+/// Bytes, or text such as `128MiB`.
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
-enum Size {
+pub(super) enum Size {
     Bytes(u64),
     Text(String),
 }
@@ -44,6 +45,25 @@ pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
         return Err(D::Error::custom("a duration must be more than nothing, and at most 49 days"));
     }
     Ok(Some(duration))
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Time {
+    Toml(toml::value::Datetime),
+    Text(String),
+}
+
+/// A point in time (RFC 3339), as TOML has it or as text, in milliseconds since 1970-01-01T00:00:00Z.
+pub(super) fn timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let text = match Time::deserialize(deserializer)? {
+        Time::Toml(time) => time.to_string(),
+        Time::Text(text) => text,
+    };
+    let wrong = || D::Error::custom(format!("{text:?} is no point in time: write 2026-11-30T12:00:00Z"));
+    let time = humantime::parse_rfc3339(&text).map_err(|_| wrong())?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).map_err(|_| wrong())?;
+    Ok(Some(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::era::{Era, MODERN};
 use crate::{
-    catalog::{CursorError, ReadError},
+    catalog::{CompleteError, CursorError, ReadError},
     provider::Error,
     subscriptions::SubscribeError,
 };
@@ -156,6 +156,20 @@ impl RpcError {
         }
     }
 
+    /// Why there are no suggestions for this variable of a template, or of whatever else `ref.uri` says.
+    pub fn from_complete(era: Era, uri: &str, variable: &str, error: CompleteError) -> Self {
+        let reason = error.to_string();
+        match error {
+            CompleteError::UnknownTemplate => {
+                Self::invalid_params(format!("`ref.uri`: {reason}: {}", short(uri))).with(uri_data(Some(uri), Some(&reason)))
+            }
+            CompleteError::UnknownVariable(_) => {
+                Self::invalid_params(format!("`argument.name`: {}: {reason}", short(variable))).with(uri_data(Some(uri), Some(&reason)))
+            }
+            CompleteError::Provider { provider, error } => Self::from_read(era, uri, &ReadError::Provider { provider, error }),
+        }
+    }
+
     /// Why a subscribe was refused; the URI, if it was about one.
     pub fn from_subscribe(error: &SubscribeError, uri: Option<&str>) -> Self {
         match error {
@@ -165,6 +179,11 @@ impl RpcError {
             }
         }
     }
+}
+
+/// As much of a client's text as an error repeats in its message.
+pub(super) fn short(text: &str) -> String {
+    text.chars().take(100).collect()
 }
 
 fn uri_data(uri: Option<&str>, reason: Option<&str>) -> Value {

@@ -98,6 +98,9 @@ pub struct Params<'a> {
     /// `completion/complete`.
     #[serde(borrow)]
     pub argument: Option<&'a RawValue>,
+    /// `completion/complete`.
+    #[serde(borrow)]
+    pub context: Option<&'a RawValue>,
     /// `logging/setLevel`.
     #[serde(borrow)]
     pub level: Option<&'a RawValue>,

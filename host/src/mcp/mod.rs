@@ -183,7 +183,11 @@ struct Cache {
 impl Cache {
     /// Private, and for so long.
     fn private(reuse: Duration) -> Self {
-        Self { reuse, scope: "private" }
+        Self::of(reuse, false)
+    }
+
+    fn of(reuse: Duration, public: bool) -> Self {
+        Self { reuse, scope: if public { "public" } else { "private" } }
     }
 }
 

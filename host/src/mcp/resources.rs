@@ -2,19 +2,20 @@
 //!
 //! Invariant: what differs between the eras is the frame of an answer and some error codes, never what is answered.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
     Cache, Server,
     encode::{self, ContentsJson, Each},
     era::Era,
-    error::RpcError,
-    message::{Params, Request},
+    error::{RpcError, short},
+    message::{Params, Request, text_of},
     pages::Kind,
 };
+use crate::provider::Completion;
 
 /// `resources/list` and `resources/templates/list`.
 pub async fn list(server: &Server, era: Era, request: &Request<'_>, kind: Kind) -> Result<Vec<u8>, RpcError> {
@@ -39,7 +40,7 @@ pub async fn read(server: &Server, era: Era, request: &Request<'_>) -> Result<Ve
     let read = server.catalog.read(&server.caller(), &uri).await.map_err(|error| RpcError::from_read(era, &uri, &error))?;
     let mut answer = server.begin(era, request.id, encode::expected(&read.contents));
     answer.field("contents", &Each(|| read.contents.iter().map(|contents| ContentsJson(contents, &uri))))?;
-    Ok(server.finish(era, answer, Some(Cache::private(read.reuse))))
+    Ok(server.finish(era, answer, Some(Cache::of(read.reuse, read.public))))
 }
 
 /// `tools/list` and `prompts/list`: there are none, and there is one page of them.
@@ -77,29 +78,62 @@ struct Argument<'a> {
     value: Option<&'a RawValue>,
 }
 
-/// `completion/complete`: no suggestions, for what there is.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Context<'a> {
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// MCP's `completion`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CompletionJson<'a> {
+    values: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_more: Option<bool>,
+}
+
+/// `completion/complete`, for the variables of templates.
 pub async fn complete(server: &Server, era: Era, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
     let params = request.params()?;
     let reference: Reference<'_> = Params::object("ref", params.reference)?;
     let argument: Argument<'_> = Params::object("argument", params.argument)?;
-    Params::text("argument.name", argument.name)?;
-    Params::text("argument.value", argument.value)?;
-    match &*Params::text("ref.type", reference.kind)? {
+    let name = Params::text("argument.name", argument.name)?;
+    let value = Params::text("argument.value", argument.value)?;
+    let known = known(params.context)?;
+    let completion = match &*Params::text("ref.type", reference.kind)? {
         "ref/resource" => {
             let uri = Params::text("ref.uri", reference.uri)?;
-            let caller = server.caller();
-            let known = server.catalog.templates(&caller, None).await?.list;
-            let known =
-                known.templates.iter().any(|info| *info.uri_template == *uri) || known.resources.iter().any(|info| *info.uri == *uri);
-            if !known {
-                return Err(RpcError::invalid_params("`ref.uri`: there is no such resource or template"));
-            }
+            let completion = server.catalog.complete(&server.caller(), &uri, &name, &value, &known).await;
+            completion.map_err(|error| RpcError::from_complete(era, &uri, &name, error))?
         }
         // There are no prompts; but no suggestions for one is no lie, and clients ask before they have listed.
-        "ref/prompt" => {}
+        "ref/prompt" => Completion { values: Vec::new(), total: Some(0), has_more: Some(false) },
         _ => return Err(RpcError::invalid_params("`ref.type` must be \"ref/resource\" or \"ref/prompt\"")),
-    }
-    let mut answer = server.begin(era, request.id, 0);
-    answer.raw("completion", br#"{"values":[],"total":0,"hasMore":false}"#);
+    };
+    let Completion { values, total, has_more } = completion;
+    let mut answer = server.begin(era, request.id, values.iter().map(String::len).sum());
+    answer.field("completion", &CompletionJson { values: &values, total, has_more })?;
     Ok(server.finish(era, answer, None))
+}
+
+/// What is filled in already: `context.arguments`.
+fn known(context: Option<&RawValue>) -> Result<Vec<(String, String)>, RpcError> {
+    let given = |raw: Option<&'_ RawValue>| raw.is_some_and(|raw| raw.get() != "null");
+    if !given(context) {
+        return Ok(Vec::new());
+    }
+    let context: Context<'_> = Params::object("context", context)?;
+    if !given(context.arguments) {
+        return Ok(Vec::new());
+    }
+    let arguments: BTreeMap<String, &RawValue> = Params::object("context.arguments", context.arguments)?;
+    let text = |(name, raw): (String, &RawValue)| match text_of(raw) {
+        Some(value) => Ok((name, value.into_owned())),
+        None => Err(RpcError::invalid_params(format!("`context.arguments`: {} must be a string", short(&name)))),
+    };
+    arguments.into_iter().map(text).collect()
 }

@@ -2,10 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering::Relaxed},
-    },
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,7 +12,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use super::Planned;
 use crate::{
-    catalog::Catalog,
+    catalog::{Catalog, Position},
     provider::{
         Announcer, Error, EventQueue, Provider, Source,
         wasm::{LoadError, MAX_FILE_BYTES, Runtime},
@@ -68,20 +65,21 @@ pub struct Loader {
     runtime: Arc<Runtime>,
     catalog: Arc<Catalog>,
     queue: Arc<EventQueue>,
-    slots: AtomicU32,
     serving: Mutex<Vec<Arc<dyn Provider>>>,
 }
 
 impl Loader {
     /// A loader whose providers are heard through this queue.
     pub fn new(runtime: Arc<Runtime>, catalog: Arc<Catalog>, queue: Arc<EventQueue>) -> Self {
-        Self { runtime, catalog, queue, slots: AtomicU32::new(0), serving: Mutex::default() }
+        Self { runtime, catalog, queue, serving: Mutex::default() }
     }
 
     /// Gives these their places in the catalog, in order, where they count as loading from now on.
     pub fn arrange(&self, providers: &[Planned]) -> Vec<(u32, Planned)> {
-        let placed: Vec<_> = providers.iter().map(|planned| (self.slots.fetch_add(1, Relaxed), planned.clone())).collect();
-        self.catalog.arrange(placed.iter().map(|(slot, planned)| (*slot, planned.spec.name.clone(), false)).collect());
+        let placed: Vec<_> = providers.iter().map(|planned| (self.catalog.new_slot(), planned.clone())).collect();
+        let position =
+            |(slot, planned): &(u32, Planned)| Position { slot: *slot, name: planned.spec.name.clone(), rules: planned.rules.clone() };
+        self.catalog.arrange(false, placed.iter().map(position).collect());
         placed
     }
 
@@ -106,7 +104,7 @@ impl Loader {
         while loading.join_next().await.is_some() {}
     }
 
-    async fn load_one(&self, slot: u32, Planned { spec, path }: Planned) -> Result<Fate, Refusal> {
+    async fn load_one(&self, slot: u32, Planned { spec, path, .. }: Planned) -> Result<Fate, Refusal> {
         let began = Instant::now();
         let bytes = read(path).await?;
         let compiled = self.runtime.compile(&spec.name, bytes).await?;

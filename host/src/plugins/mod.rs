@@ -16,6 +16,7 @@ use std::{
 pub use loader::{Fate, Loader, Report};
 
 use crate::{
+    catalog::Rules,
     config::{self, Config},
     provider::wasm::{Limits, Spec},
 };
@@ -25,6 +26,8 @@ use crate::{
 pub struct Planned {
     /// Name, settings and limits.
     pub spec: Spec,
+    /// Claims, and whether it is public.
+    pub rules: Rules,
     /// The component.
     pub path: PathBuf,
 }
@@ -41,21 +44,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What the configuration alone names. A provider without a path is looked for in the current folder.
+    pub fn of_config(config: &Config) -> Self {
+        Self::named(Path::new(""), config).0
+    }
+
     /// Looks into the folder and the configuration.
     pub fn new(folder: &Path, config: &Config) -> Self {
-        let mut plan = Self::default();
-        let mut names = HashSet::new();
-        let mut paths = HashSet::new();
-        for provider in &config.providers {
-            let path = provider.path.clone().unwrap_or_else(|| folder.join(&provider.name).with_added_extension("wasm"));
-            names.insert(provider.name.clone());
-            paths.insert(real(&path));
-            let limits = Limits::default();
-            let limits =
-                Limits { memory: provider.memory.unwrap_or(limits.memory), deadline: provider.deadline.unwrap_or(limits.deadline) };
-            let spec = Spec { name: provider.name.as_str().into(), settings: provider.settings.clone(), limits };
-            plan.providers.push(Planned { spec, path });
-        }
+        let (mut plan, names, paths) = Self::named(folder, config);
         match components(folder) {
             Err(error) => plan.unreadable = Some(error),
             Ok(files) => {
@@ -67,8 +63,8 @@ impl Plan {
                     match config::check_name(&stem) {
                         Err(reason) => plan.misnamed.push((path, format!("{reason}; rename the file, or name it in wharf.toml"))),
                         Ok(()) => {
-                            let spec = Spec { name: Arc::from(stem), settings: BTreeMap::new(), limits: Limits::default() };
-                            plan.providers.push(Planned { spec, path });
+                            let spec = Spec { name: Arc::from(stem), settings: BTreeMap::new(), limits: limits(&config.limits) };
+                            plan.providers.push(Planned { spec, rules: Rules::default(), path });
                         }
                     }
                 }
@@ -76,6 +72,27 @@ impl Plan {
         }
         plan
     }
+
+    /// The providers of the configuration, and which names and files they take.
+    fn named(folder: &Path, config: &Config) -> (Self, HashSet<String>, HashSet<PathBuf>) {
+        let mut plan = Self::default();
+        let mut names = HashSet::new();
+        let mut paths = HashSet::new();
+        for provider in &config.providers {
+            let path = provider.path.clone().unwrap_or_else(|| folder.join(&provider.name).with_added_extension("wasm"));
+            names.insert(provider.name.clone());
+            paths.insert(real(&path));
+            let limits = limits(&provider.limits);
+            let spec = Spec { name: provider.name.as_str().into(), settings: provider.settings.clone(), limits };
+            plan.providers.push(Planned { spec, rules: Rules { claims: provider.claims.clone(), public: provider.public }, path });
+        }
+        (plan, names, paths)
+    }
+}
+
+fn limits(config: &config::Limits) -> Limits {
+    let limits = Limits::default();
+    Limits { memory: config.memory.unwrap_or(limits.memory), deadline: config.deadline.unwrap_or(limits.deadline) }
 }
 
 /// The folder's `.wasm` files, by name. Hidden ones are what editors and tools write on the way.

@@ -191,7 +191,7 @@ impl std::fmt::Debug for Announcer {
 }
 
 impl Updated {
-    /// Adds to it. Past [`WAITING_URIS`], all count as updated.
+    /// Adds to it. Past 10,000 URIs, all count as updated.
     pub fn join(&mut self, other: Self) {
         match (&mut *self, other) {
             (Self::These(waiting), Self::These(more)) if waiting.len() + more.len() <= WAITING_URIS => waiting.extend(more),

@@ -27,6 +27,8 @@ pub(crate) struct Shelf {
     pub readings: HashMap<String, Result<Reading, Error>>,
     /// What `subscribe` answers where it is not Ok.
     pub refusals: HashMap<String, Error>,
+    /// What `complete` answers where it is not `not-found`.
+    pub completion: Option<Result<Completion, Error>>,
     pub watched: HashSet<Arc<str>>,
     /// The calls it got, in order.
     pub calls: Vec<String>,
@@ -156,8 +158,8 @@ impl Provider for Memory {
         .boxed()
     }
 
-    fn complete(&self, _request: CompletionRequest) -> Answer<'_, Completion> {
-        async { Ok(Completion::default()) }.boxed()
+    fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion> {
+        self.call(format!("complete {}", request.uri_template), |shelf| shelf.completion.clone().unwrap_or(Err(Error::NotFound))).boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -7,6 +7,7 @@
 
 mod error;
 mod events;
+pub mod fixed;
 mod ledger;
 #[cfg(test)]
 pub(crate) mod memory;

@@ -220,6 +220,36 @@ pub struct Reading {
     pub reuse: Option<Reuse>,
 }
 
+impl From<Body> for Reading {
+    fn from(body: Body) -> Self {
+        Self { contents: vec![Contents { uri: None, mime_type: None, body, meta: None }], version: None, reuse: None }
+    }
+}
+
+impl From<String> for Reading {
+    fn from(text: String) -> Self {
+        Body::Text(text).into()
+    }
+}
+
+impl From<&str> for Reading {
+    fn from(text: &str) -> Self {
+        Body::Text(text.into()).into()
+    }
+}
+
+impl From<Bytes> for Reading {
+    fn from(bytes: Bytes) -> Self {
+        Body::Blob(bytes).into()
+    }
+}
+
+impl From<Vec<u8>> for Reading {
+    fn from(bytes: Vec<u8>) -> Self {
+        Body::Blob(bytes.into()).into()
+    }
+}
+
 /// A request for suggestions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionRequest {

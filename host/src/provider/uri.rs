@@ -51,6 +51,20 @@ pub fn check(uri: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// The text as a part of a URI: everything but unreserved characters (RFC 3986 section 2.3) becomes percent triplets.
+pub fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default().to_ascii_uppercase();
+            encoded.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    encoded
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Who listens to what.
 //!
 //! A *listener* is a legacy session or one `subscriptions/listen` request; this module does not care which. One serial task, the driver,
-//! owns the [`reducer`] with the table of listeners and bindings, feeds it and carries out its effects; each listener has an [`outbox`]
+//! owns the `reducer` with the table of listeners and bindings, feeds it and carries out its effects; each listener has an `outbox`
 //! that the driver fills and the listener's stream empties. The laws are written down where they are kept: 1 to 5, 10 and 11 in `reducer`,
 //! 6 in `outbox`, 7 in [`crate::provider::Ledger`] and [`crate::catalog`], 8 in `driver` and [`crate::catalog`], 9 in `driver`.
 

@@ -9,7 +9,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use wharf::{
-    catalog::Catalog,
+    catalog::{Catalog, Position, Rules},
     provider::{
         Announcer, Answer, Body, Completion, CompletionRequest, Contents, Error, EventQueue, Occurrence, Offers, Provider, ReadRequest,
         Reading, ResourceInfo, ResourcePage, Source, TemplateInfo, TemplateMatch,
@@ -22,6 +22,8 @@ struct State {
     resources: BTreeMap<Arc<str>, (ResourceInfo, Result<Body, Error>)>,
     templates: Vec<TemplateInfo>,
     subscribed: HashSet<Arc<str>>,
+    completion: Option<Result<Completion, Error>>,
+    completions_asked: Vec<CompletionRequest>,
 }
 
 /// The provider, and the test's handle to it.
@@ -59,6 +61,16 @@ impl Memory {
     /// Adds a template; a URI that matches it reads as the values of its variables.
     pub fn template(&self, info: TemplateInfo) {
         self.state.lock().templates.push(info);
+    }
+
+    /// What it suggests from now on, whatever is asked.
+    pub fn suggest(&self, completion: Result<Completion, Error>) {
+        self.state.lock().completion = Some(completion);
+    }
+
+    /// The requests for suggestions since this was called last.
+    pub fn completions_asked(&self) -> Vec<CompletionRequest> {
+        std::mem::take(&mut self.state.lock().completions_asked)
     }
 
     /// Sets a resource's text, and announces it.
@@ -103,7 +115,7 @@ fn name(uri: &str) -> &str {
 
 impl Provider for Memory {
     fn offers(&self) -> Offers {
-        Offers { subscriptions: true, completions: false, live: true }
+        Offers { subscriptions: true, completions: true, live: true }
     }
 
     fn list(&self, _cursor: Option<String>) -> Answer<'_, ResourcePage> {
@@ -151,8 +163,13 @@ impl Provider for Memory {
         .boxed()
     }
 
-    fn complete(&self, _request: CompletionRequest) -> Answer<'_, Completion> {
-        async { Ok(Completion::default()) }.boxed()
+    fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion> {
+        async move {
+            let mut state = self.state.lock();
+            state.completions_asked.push(request);
+            state.completion.clone().unwrap_or(Err(Error::NotFound))
+        }
+        .boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -175,7 +192,7 @@ impl World {
         let memory = Arc::new(Memory::new(announcer.clone()));
         fill(&memory);
         let catalog = Catalog::new(std::time::Duration::from_secs(3), *b"a memory");
-        catalog.arrange(vec![(1, "memory".into(), false)]);
+        catalog.arrange(false, vec![Position { slot: 1, name: "memory".into(), rules: Rules::default() }]);
         catalog.load(memory.clone(), &announcer).await.expect("the memory lists");
         // What was there from the beginning is news to nobody.
         catalog.announce();

@@ -7,9 +7,11 @@ mod common;
 mod bad_http;
 mod bad_messages;
 mod bad_sessions;
+mod completing;
 mod legacy;
 mod lifetimes;
 mod modern;
+mod templates;
 
 use bytes::Bytes;
 use common::{

@@ -2,8 +2,8 @@ use serde_json::json;
 use tokio::time::Instant;
 use wharf::transport::stdio::ENDING_TIME;
 
-use super::common::http::soon;
 use super::client::{A, Client, code, text};
+use super::common::http::soon;
 
 #[tokio::test(start_paused = true)]
 async fn at_the_end_of_the_input_what_was_asked_is_answered() {
@@ -64,7 +64,8 @@ async fn listens_get_their_result_at_the_end_of_the_input_and_at_the_shutdown() 
             client.hang_up();
         }
         let server = client.server.clone();
-        let mut ended: Vec<_> = client.ended().await.iter().map(|result| (result["id"].clone(), result["result"]["resultType"].clone())).collect();
+        let mut ended: Vec<_> =
+            client.ended().await.iter().map(|result| (result["id"].clone(), result["result"]["resultType"].clone())).collect();
         ended.sort_by_key(|(id, _)| id.to_string());
         assert_eq!(ended, [(json!("one"), json!("complete")), (json!("two"), json!("complete"))]);
         assert_eq!(server.listen_count(), 0);

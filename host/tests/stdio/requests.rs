@@ -1,7 +1,7 @@
 use serde_json::json;
 
-use super::common::http::soon;
 use super::client::{A, B, Client, code, text, updated};
+use super::common::http::soon;
 
 #[tokio::test(start_paused = true)]
 async fn both_eras_share_one_pipe() {

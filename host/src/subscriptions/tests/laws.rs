@@ -14,7 +14,7 @@ use super::{
     world::{Verdict, World},
 };
 use crate::{
-    catalog::{Caller, Catalog},
+    catalog::{Caller, Catalog, Position, Rules},
     provider::{
         Error, EventQueue, Source, Updated,
         memory::{Memory, live},
@@ -317,12 +317,17 @@ impl Host {
 
     async fn load(&self, provider: &Arc<Memory>) {
         let slot = provider.announcer.source().slot;
-        let mut order: Vec<_> = self.catalog.snapshot().places.iter().map(|place| (place.slot, place.name.clone(), place.direct)).collect();
-        if !order.iter().any(|(there, ..)| *there == slot) {
-            order.push((slot, format!("p{slot}").into(), false));
-            self.catalog.arrange(order);
+        let mut order: Vec<_> = self.catalog.snapshot().places.iter().map(|place| place.slot).collect();
+        if !order.contains(&slot) {
+            order.push(slot);
+            self.arrange(&order);
         }
         self.catalog.load(provider.clone(), &provider.announcer).await.unwrap();
+    }
+
+    fn arrange(&self, slots: &[u32]) {
+        let position = |slot: &u32| Position { slot: *slot, name: format!("p{slot}").into(), rules: Rules::default() };
+        self.catalog.arrange(false, slots.iter().map(position).collect());
     }
 
     /// Takes what was announced to the driver, as the host's pump does.
@@ -395,7 +400,7 @@ async fn law_8_list_changed_goes_out_after_a_moment_of_quiet_and_only_if_somethi
     let second = Memory::new(2, &host.queue, live());
     second.put("x://b", "");
     host.load(&second).await;
-    host.catalog.arrange(vec![(1, "p1".into(), false)]);
+    host.arrange(&[1]);
     host.rest().await;
     advance(LIST_WAIT * 2).await;
     host.rest().await;
@@ -404,7 +409,7 @@ async fn law_8_list_changed_goes_out_after_a_moment_of_quiet_and_only_if_somethi
     // There and back again, and somebody has looked.
     host.load(&second).await;
     host.catalog.resources(&Caller, None).await.unwrap();
-    host.catalog.arrange(vec![(1, "p1".into(), false)]);
+    host.arrange(&[1]);
     assert_eq!(next(&listener).await, Notice::ListChanged);
 }
 
@@ -489,7 +494,7 @@ async fn law_11_a_second_listener_of_a_watched_uri_is_answered_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_subscribe_waits_for_a_provider_that_still_loads_and_may_own_the_uri() {
     let host = Host::new();
-    host.catalog.arrange(vec![(1, "p1".into(), false)]);
+    host.arrange(&[1]);
     let provider = Memory::new(1, &host.queue, live());
     provider.put("x://a", "");
     let listener = host.listen();

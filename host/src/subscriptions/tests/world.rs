@@ -11,7 +11,7 @@ use std::{
 
 use super::super::reducer::{Effect, ListenerId, Reducer, Ticket, Timer};
 use crate::{
-    catalog::{Candidate, Lists, Merged, Place, Serving, Snapshot, State},
+    catalog::{Candidate, Lists, Merged, Place, Rules, Serving, Snapshot, State},
     provider::{
         Announcer, Error, EventQueue, Offers, Provider, ResourceInfo, Source, TemplateInfo, Updated,
         memory::{Memory, live},
@@ -138,12 +138,13 @@ impl World {
                 source: player.source,
                 provider: player.memory.clone(),
                 ledger: player.announcer.ledger().clone(),
-                lists: Arc::new(Lists::check("p", resources, templates)),
+                lists: Arc::new(Lists::check("p", resources, templates, false)),
             };
             Place {
                 slot: player.source.slot,
                 name: format!("p{}", player.source.slot).into(),
                 direct: false,
+                rules: Rules::default(),
                 state: State::Serving(serving),
             }
         });

@@ -81,7 +81,9 @@ impl Remote {
         let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "server/discover")];
         match upstream.send(Method::POST, &headers, Bytes::from_static(DISCOVER.as_bytes())).await {
             Ok(Answer::Body(StatusCode::OK, ..)) => Ok(Self { upstream, session: None, notices: None }),
-            Ok(Answer::Body(status, ..)) => Err(Away(format!("{url} answers {status}, not as a Wharf does: see what `wharf serve` says it serves"))),
+            Ok(Answer::Body(status, ..)) => {
+                Err(Away(format!("{url} answers {status}, not as a Wharf does: see what `wharf serve` says it serves")))
+            }
             Ok(Answer::Events(_)) => Err(Away(format!("{url} answers with a stream, not as a Wharf does"))),
             Err(Away(reason)) => Err(Away(format!("{reason}; start it with `wharf serve`, or leave out --attach to serve without it"))),
         }

@@ -99,7 +99,9 @@ mod tests {
     #[test]
     fn events_come_out_whole_whatever_their_line_ends_and_pieces() {
         for end in ["\n", "\r\n", "\r"] {
-            let text = [":beat", "", "id: s-1", "data: {\"a\":", "data:1}", "", "event: x", "", "data: \u{e9}", "retry: 5", "", "data: cut off"].join(end);
+            let text =
+                [":beat", "", "id: s-1", "data: {\"a\":", "data:1}", "", "event: x", "", "data: \u{e9}", "retry: 5", "", "data: cut off"]
+                    .join(end);
             for piece in 1..text.len() {
                 let expected = [(Some("s-1".to_owned()), "{\"a\":\n1}".to_owned()), (None, "\u{e9}".to_owned())];
                 assert_eq!(events(&text, piece), expected, "{end:?} in pieces of {piece}");

@@ -1,0 +1,353 @@
+//! The file as it is written, and what is made of it.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::{Spanned, Table, Value};
+
+use super::{Audience, Config, Content, Icon, Limits, Provider, Resource, Server, check_name, report, units};
+
+/// The settings of a Wharf host.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct File {
+    /// Where the host listens, and to whom.
+    #[serde(default)]
+    server: Server,
+    /// What providers may use, unless their own limits say otherwise.
+    #[serde(default)]
+    limits: LimitsTable,
+    /// Resources that the host itself has. They go before all providers.
+    #[serde(default)]
+    resource: Vec<ResourceTable>,
+    /// Providers with settings, limits or a place in the order. They go before the other files of the plugins folder.
+    #[serde(default)]
+    provider: Vec<ProviderTable>,
+}
+
+/// A resource that the host itself has; with either `text` or `file`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct ResourceTable {
+    /// Its name, no two alike.
+    #[schemars(with = "String")]
+    name: Spanned<String>,
+    /// Its URI; `wharf://resource/<name, percent-encoded>` if it is not set.
+    #[schemars(with = "Option<String>")]
+    uri: Option<Spanned<String>>,
+    /// Name for people.
+    title: Option<String>,
+    /// What it is, for the model to decide whether to read it.
+    description: Option<String>,
+    /// Media type of its content; for a file without it, text/plain or application/octet-stream.
+    mime_type: Option<String>,
+    /// Bytes of its content.
+    size: Option<u64>,
+    /// Hints for the client.
+    #[serde(default)]
+    annotations: AnnotationsTable,
+    /// Icons a client may show.
+    #[serde(default)]
+    icons: Vec<Icon>,
+    /// What it says.
+    text: Option<String>,
+    /// The file that has what it says, read at each request.
+    file: Option<PathBuf>,
+}
+
+/// Hints for the client.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct AnnotationsTable {
+    /// For whom it is meant.
+    audience: Option<Vec<Audience>>,
+    /// From 0.0, entirely optional, to 1.0, effectively required.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    priority: Option<f64>,
+    /// When it last changed: `2026-11-30T12:00:00Z`.
+    #[serde(default, deserialize_with = "units::timestamp")]
+    #[schemars(with = "Option<String>")]
+    last_modified: Option<u64>,
+}
+
+/// A provider with settings, limits or a place in the order.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct ProviderTable {
+    /// Its name, no two alike.
+    #[schemars(with = "String")]
+    name: Spanned<String>,
+    /// The component; `<plugins folder>/<name>.wasm` if it is not set.
+    path: Option<PathBuf>,
+    /// What its `settings` import, and `wasi:config`, answer.
+    #[serde(default)]
+    #[schemars(with = "std::collections::HashMap<String, serde_json::Value>")]
+    settings: Table,
+    /// Beginnings of URIs that no other provider may have.
+    #[serde(default)]
+    claims: Vec<String>,
+    /// Whether what it says is the same for everyone, so that caches may share it.
+    #[serde(default)]
+    public: bool,
+    /// What it may use.
+    #[serde(default)]
+    limits: LimitsTable,
+}
+
+/// What a provider may use.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct LimitsTable {
+    /// Of all its memories together, in bytes or as `128MiB`; 256MiB if it is not set.
+    #[serde(default, deserialize_with = "units::bytes")]
+    #[schemars(with = "Option<units::Size>")]
+    memory: Option<u64>,
+    /// For each call, as `2s` or `500ms`; 5s if it is not set.
+    #[serde(default, deserialize_with = "units::duration")]
+    #[schemars(with = "Option<String>")]
+    deadline: Option<Duration>,
+}
+
+/// The JSON schema of wharf.toml, for editors.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(File).into()
+}
+
+impl File {
+    pub(super) fn parse(text: &str, folder: &Path) -> Result<Config, String> {
+        let Self { mut server, limits, resource, provider } =
+            toml::from_str(text).map_err(|error| report::with_nearest_key(&error.to_string()))?;
+        server.plugins = server.plugins.map(|path| folder.join(path));
+        let mut names = HashSet::new();
+        let mut resources = Vec::with_capacity(resource.len());
+        for table in resource {
+            if !names.insert(table.name.get_ref().clone()) {
+                return Err(report::at(text, &table.name.span(), &format!("there are two resources named {:?}", table.name.get_ref())));
+            }
+            resources.push(table.check(text, folder)?);
+        }
+        names.clear();
+        let mut providers = Vec::with_capacity(provider.len());
+        for ProviderTable { name, path, settings, claims, public, limits: own } in provider {
+            let span = name.span();
+            let name = name.into_inner();
+            if let Err(reason) = check_name(&name) {
+                return Err(report::at(text, &span, &reason));
+            }
+            if !names.insert(name.clone()) {
+                return Err(report::at(text, &span, &format!("there are two providers named {name:?}")));
+            }
+            let path = path.map(|path| folder.join(path));
+            let limits = Limits { memory: own.memory.or(limits.memory), deadline: own.deadline.or(limits.deadline) };
+            providers.push(Provider { name, path, settings: flatten(settings), claims, public, limits });
+        }
+        let limits = Limits { memory: limits.memory, deadline: limits.deadline };
+        Ok(Config { server, resources, providers, limits })
+    }
+}
+
+impl ResourceTable {
+    fn check(self, text: &str, folder: &Path) -> Result<Resource, String> {
+        let span = self.name.span();
+        let name = self.name.into_inner();
+        let content = match (self.text, self.file) {
+            (Some(text), None) => Content::Text(text),
+            (None, Some(file)) => Content::File(folder.join(file)),
+            _ => return Err(report::at(text, &span, &format!("the resource {name:?} needs either `text` or `file`"))),
+        };
+        if name.is_empty() {
+            return Err(report::at(text, &span, "a resource needs a name"));
+        }
+        if let Some(priority) = self.annotations.priority.filter(|priority| !(0.0..=1.0).contains(priority)) {
+            return Err(report::at(text, &span, &format!("the priority of {name:?} is {priority}, not from 0.0 to 1.0")));
+        }
+        if let Some(uri) = &self.uri
+            && let Err(reason) = crate::provider::uri::check(uri.get_ref())
+        {
+            return Err(report::at(text, &uri.span(), &format!("{:?} is no resource URI: {reason}", uri.get_ref())));
+        }
+        let AnnotationsTable { audience, priority, last_modified } = self.annotations;
+        Ok(Resource {
+            name,
+            uri: self.uri.map(Spanned::into_inner),
+            title: self.title,
+            description: self.description,
+            mime_type: self.mime_type,
+            size: self.size,
+            audience,
+            priority,
+            last_modified,
+            icons: self.icons,
+            content,
+        })
+    }
+}
+
+fn flatten(table: Table) -> BTreeMap<String, String> {
+    fn add(flat: &mut BTreeMap<String, String>, name: String, value: Value) {
+        match value {
+            Value::Table(table) => table.into_iter().for_each(|(key, value)| add(flat, format!("{name}.{key}"), value)),
+            Value::String(text) => drop(flat.insert(name, text)),
+            other => drop(flat.insert(name, json(other).to_string())),
+        }
+    }
+    let mut flat = BTreeMap::new();
+    table.into_iter().for_each(|(key, value)| add(&mut flat, key, value));
+    flat
+}
+
+/// TOML as JSON; a date becomes a string.
+fn json(value: Value) -> serde_json::Value {
+    match value {
+        Value::String(text) => text.into(),
+        Value::Integer(number) => number.into(),
+        Value::Float(number) => number.into(),
+        Value::Boolean(truth) => truth.into(),
+        Value::Datetime(date) => date.to_string().into(),
+        Value::Array(items) => items.into_iter().map(json).collect(),
+        Value::Table(table) => table.into_iter().map(|(key, value)| (key, json(value))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        File::parse(text, Path::new("/srv"))
+    }
+
+    #[test]
+    fn everything_that_can_be_set() {
+        let config = parse(
+            r#"
+            [server]
+            http = "0.0.0.0:9000"
+            plugins = "providers"
+            allowed-origins = ["https://app.example.com"]
+            allowed-hosts = ["wharf.example.com"]
+            loading-time = "10s"
+
+            [limits]
+            memory = "64MiB"
+
+            [[resource]]
+            name = "notes"
+            uri = "notes://today"
+            title = "Notes"
+            description = "of today"
+            mime-type = "text/markdown"
+            size = 5
+            annotations = { audience = ["user"], priority = 0.5, last-modified = "2026-11-30T00:00:00Z" }
+            icons = [{ src = "https://example.com/i.png", mime-type = "image/png", sizes = ["48x48"], theme = "dark" }]
+            text = "hello"
+
+            [[resource]]
+            name = "log"
+            annotations.last-modified = 2026-11-30T00:00:00Z
+            file = "log.txt"
+
+            [[provider]]
+            name = "review-status"
+            path = "elsewhere/review.wasm"
+            claims = ["test://"]
+            public = true
+            [provider.settings]
+            delay-seconds = 5
+            updated-status = "reviewed"
+            list = ["a", 1, { b = true }]
+            db = { host = "localhost", pool.size = 1.5 }
+            [provider.limits]
+            memory = "128MiB"
+            deadline = "1500ms"
+
+            [[provider]]
+            name = "handbook"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.server.http, Some("0.0.0.0:9000".parse().unwrap()));
+        assert_eq!(config.server.plugins.as_deref(), Some(Path::new("/srv/providers")));
+        assert_eq!(config.server.loading_time, Some(Duration::from_secs(10)));
+        let [notes, log] = config.resources.as_slice() else { panic!("two resources") };
+        assert_eq!((notes.uri.as_deref(), &notes.content), (Some("notes://today"), &Content::Text("hello".into())));
+        assert_eq!((notes.size, notes.priority, notes.last_modified), (Some(5), Some(0.5), Some(1_795_996_800_000)));
+        assert_eq!(notes.icons[0].theme, Some(super::super::Theme::Dark));
+        assert_eq!((&log.content, log.last_modified), (&Content::File("/srv/log.txt".into()), notes.last_modified));
+        let [review, handbook] = config.providers.as_slice() else { panic!("two providers") };
+        assert_eq!(review.path.as_deref(), Some(Path::new("/srv/elsewhere/review.wasm")));
+        assert_eq!((review.claims.as_slice(), review.public), (["test://".to_owned()].as_slice(), true));
+        let settings: Vec<_> = review.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(
+            settings,
+            [
+                ("db.host", "localhost"),
+                ("db.pool.size", "1.5"),
+                ("delay-seconds", "5"),
+                ("list", r#"["a",1,{"b":true}]"#),
+                ("updated-status", "reviewed")
+            ]
+        );
+        assert_eq!(review.limits, Limits { memory: Some(128 << 20), deadline: Some(Duration::from_millis(1500)) });
+        assert_eq!(handbook.limits, Limits { memory: Some(64 << 20), deadline: None }, "what it does not say, [limits] says");
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_with_its_line() {
+        for (text, line, word) in [
+            ("[server]\nhtp = \"a\"", "2 | htp", "did you mean `http`?"),
+            ("[server]\nhttp = \"nowhere\"", "2 | http", "invalid socket address"),
+            ("[servers]", "1 | [servers]", "did you mean `server`?"),
+            ("[[provider]]\nname = \"a\"\nsetings = {}", "3 | setings", "did you mean `settings`?"),
+            ("[[provider]]\nname = \"a\"\nzzzz = []", "3 | zzzz", "unknown field `zzzz`, expected one of"),
+            ("[[provider]]\nname = 1", "2 | name", "invalid type"),
+            ("[[provider]]\npath = \"a\"", "1 | [[provider]]", "missing field `name`"),
+            ("[[provider]]\nname = \"a\"\n[[provider]]\nname = \"a\"", "4 | name", "there are two providers named \"a\""),
+            ("[[provider]]\nname = \"a/b\"", "2 | name", "is no name for a provider"),
+            ("[[provider]]\nname = \"a\"\nlimits = { memory = \"many\" }", "3 | limits", "\"many\" is no size"),
+            ("[[provider]]\nname = \"a\"\nlimits = { deadline = \"soon\" }", "3 | limits", "\"soon\" is no duration"),
+            ("[[provider]]\nname = \"a\"\nlimits = { deadline = \"0s\" }", "3 | limits", "more than nothing"),
+            ("[[provider]\n", "1 | [[provider]", ""),
+            ("[[resource]]\nname = \"a\"", "2 | name", "either `text` or `file`"),
+            ("[[resource]]\nname = \"a\"\ntext = \"\"\nfile = \"\"", "2 | name", "either `text` or `file`"),
+            ("[[resource]]\nname = \"a\"\ntext = \"\"\nuri = \"no uri\"", "4 | uri", "\"no uri\" is no resource URI"),
+            ("[[resource]]\nname = \"a\"\ntext = \"\"\n[[resource]]\nname = \"a\"\ntext = \"\"", "5 | name", "two resources named \"a\""),
+            ("[[resource]]\nname = \"\"\ntext = \"\"", "2 | name", "needs a name"),
+            ("[[resource]]\nname = \"a\"\ntext = \"\"\nannotations = { priority = 2.0 }", "2 | name", "not from 0.0 to 1.0"),
+            (
+                "[[resource]]\nname = \"a\"\ntext = \"\"\nannotations = { last-modified = \"now\" }",
+                "4 | annotations",
+                "\"now\" is no point in time",
+            ),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(line) && error.contains(word), "{text}\n{error}");
+        }
+    }
+
+    #[test]
+    fn ten_thousand_resources_are_read() {
+        let text: String = (0..10_000).map(|n| format!("[[resource]]\nname = \"r{n}\"\ntext = \"{n}\"\n")).collect();
+        assert_eq!(parse(&text).unwrap().resources.len(), 10_000);
+    }
+
+    #[test]
+    fn the_schema_knows_every_key_the_parser_knows() {
+        let schema = schema().to_string();
+        for key in ["loading-time", "allowed-origins", "mime-type", "last-modified", "claims", "public", "deadline", "settings", "file"] {
+            assert!(schema.contains(&format!("\"{key}\"")), "{key}");
+        }
+        assert!(schema.contains("\"additionalProperties\":false"), "and that there are no others");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = Config::read(Path::new("/nowhere/wharf.toml")).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/wharf.toml"), "{error}");
+    }
+}

@@ -1,0 +1,307 @@
+//! The composition root: makes the parts and wires them, and knows how they end.
+//!
+//! ```text
+//! transport ── mcp ──┬── catalog ────────┐
+//!                    └── subscriptions ──┴── providers
+//!                              ▲                │ what they announce
+//!                              └── the pump ◄───┘
+//! ```
+//!
+//! `wharf serve` is this and nothing else, and so is a program that embeds a host:
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use wharf::host::Host;
+//!
+//! let host = Host::builder().plugins("plugins").start().await?;
+//! let status = host.resource("status").uri("app://status").read(|_| async { Ok("all is well") })?;
+//! status.notify_updated();
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8089").await?;
+//! host.serve(listener, Default::default(), async { drop(tokio::signal::ctrl_c().await) }).await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod direct;
+
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
+
+use axum::Router;
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    sync::watch,
+    task::JoinHandle,
+};
+
+pub use direct::ProviderHandle;
+
+use self::direct::Direct;
+use crate::{
+    catalog::{Caller, Catalog},
+    config::Config,
+    mcp::{Info, Server, pipe::Local},
+    plugins::{Loader, Plan, Report},
+    provider::{
+        Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
+        fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
+        wasm::{Runtime, RuntimeError},
+    },
+    subscriptions::Subscriptions,
+    transport::{
+        http::{self, HttpSettings, Limits, Plain},
+        stdio,
+    },
+};
+
+/// How long a request waits for providers that have never been loaded yet, unless [`Builder::loading_time`] says otherwise.
+pub const LOADING_TIME: Duration = Duration::from_secs(3);
+
+/// What the model is told about this server.
+const INSTRUCTIONS: &str =
+    "Live context as resources: list them, read what you need, and subscribe to what you work with to be told when it changes.";
+
+/// Why a host cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The engine for components.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The system has no random numbers.
+    #[error("no random numbers: {0}")]
+    Random(getrandom::Error),
+    /// A `[[resource]]` of wharf.toml.
+    #[error(transparent)]
+    Resource(#[from] RegisterError),
+}
+
+/// Makes a [`Host`].
+#[derive(Default)]
+pub struct Builder {
+    config: Config,
+    plugins: Option<PathBuf>,
+    loading_time: Option<Duration>,
+    report: Option<Arc<dyn Fn(Report) + Send + Sync>>,
+}
+
+impl Builder {
+    /// What wharf.toml says: resources, providers with their settings and limits.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// The plugins folder. Without it there are only the providers of the configuration, and what is registered.
+    #[must_use]
+    pub fn plugins(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.plugins = Some(folder.into());
+        self
+    }
+
+    /// How long a request waits for providers that have never been loaded yet; [`LOADING_TIME`], if neither this nor wharf.toml says
+    /// otherwise. wharf.toml wins.
+    #[must_use]
+    pub fn loading_time(mut self, time: Duration) -> Self {
+        self.loading_time = Some(time);
+        self
+    }
+
+    /// Called with what became of each provider of the folder and of the configuration, as soon as it is known.
+    #[must_use]
+    pub fn on_report(mut self, report: impl Fn(Report) + Send + Sync + 'static) -> Self {
+        self.report = Some(Arc::new(report));
+        self
+    }
+
+    /// Starts it. It answers at once, and loads its providers meanwhile. Needs a tokio runtime, multi-threaded if there are components.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn start(self) -> Result<Host, StartError> {
+        let mut mark = [0; 8];
+        getrandom::fill(&mut mark).map_err(StartError::Random)?;
+        let Self { config, plugins, loading_time, report } = self;
+        let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
+        let catalog = Catalog::new(loading_time, mark);
+        let subscriptions = Subscriptions::new(catalog.clone());
+        let queue = Arc::<EventQueue>::default();
+        let pump = tokio::spawn(pump(queue.clone(), catalog.clone(), subscriptions.clone()));
+        let info = Info {
+            name: "wharf".into(),
+            title: Some("Wharf".into()),
+            version: env!("CARGO_PKG_VERSION").into(),
+            instructions: Some(INSTRUCTIONS.into()),
+        };
+        let server = Arc::new(Server::new(catalog.clone(), subscriptions.clone(), info));
+        let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
+        let loader = Arc::new(Loader::new(Runtime::new()?, catalog.clone(), queue));
+        let plan = plugins.map_or_else(|| Plan::of_config(&config), |folder| Plan::new(&folder, &config));
+        let placed = loader.arrange(&plan.providers);
+        let report = report.unwrap_or_else(|| Arc::new(|_| ()));
+        let (done, loaded) = watch::channel(false);
+        let loading = tokio::spawn({
+            let loader = loader.clone();
+            async move {
+                loader.load(placed, move |what| report(what)).await;
+                done.send_replace(true);
+            }
+        });
+        Ok(Host { catalog, subscriptions, server, direct, loader, plan, pump, loading, loaded: Mutex::new(loaded) })
+    }
+}
+
+/// A running host.
+pub struct Host {
+    catalog: Arc<Catalog>,
+    subscriptions: Subscriptions,
+    server: Arc<Server>,
+    direct: Direct,
+    loader: Arc<Loader>,
+    plan: Plan,
+    pump: JoinHandle<()>,
+    loading: JoinHandle<()>,
+    loaded: Mutex<watch::Receiver<bool>>,
+}
+
+impl Host {
+    /// A host with no providers yet.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    // What is registered directly. It goes before all providers, in the order of registration.
+
+    /// Begins the registration of a resource; [`ResourceBuilder::read`] ends it. No two direct registrations may have the same name.
+    pub fn resource(&self, name: impl Into<String>) -> ResourceBuilder {
+        self.direct.fixed().resource(name)
+    }
+
+    /// Begins the registration of a family of resources; [`TemplateBuilder::read`] ends it.
+    pub fn template(&self, name: impl Into<String>, uri_template: impl Into<Arc<str>>) -> TemplateBuilder {
+        self.direct.fixed().template(name, uri_template)
+    }
+
+    /// Registers a provider of the program's own; `make` gets what it announces changes by. It comes after the resources and templates
+    /// registered directly, and before all components.
+    ///
+    /// # Errors
+    /// [`RegisterError::DuplicateName`].
+    pub async fn provider(
+        &self,
+        name: impl Into<String>,
+        make: impl FnOnce(Announcer) -> Arc<dyn Provider>,
+    ) -> Result<ProviderHandle, RegisterError> {
+        self.direct.provider(name.into(), make).await
+    }
+
+    // What there is.
+
+    /// All resources. Waits for providers that still load, at most the loading time.
+    pub async fn resources(&self) -> Vec<Arc<ResourceInfo>> {
+        // The first page needs no cursor, and so cannot be refused.
+        self.catalog.resources(&Caller, None).await.map_or_else(|_| Vec::new(), |page| page.list.resources.clone())
+    }
+
+    /// All templates, likewise.
+    pub async fn templates(&self) -> Vec<Arc<TemplateInfo>> {
+        self.catalog.templates(&Caller, None).await.map_or_else(|_| Vec::new(), |page| page.list.templates.clone())
+    }
+
+    /// Whether somebody lists this URI, or has a template for it.
+    pub async fn has(&self, uri: &str) -> bool {
+        self.catalog.loaded_for(&[uri.into()]).await;
+        !self.catalog.snapshot().candidates(uri).is_empty()
+    }
+
+    /// How many listeners each subscribed URI has, sorted by URI.
+    pub async fn subscribed(&self) -> Vec<(Arc<str>, usize)> {
+        self.subscriptions.counts().await
+    }
+
+    /// The catalog behind all this.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// The subscriptions behind all this.
+    pub fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
+    }
+
+    /// The protocol behind all this, for a transport of your own.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// What was to be loaded when it started.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns when every provider of the plan is loaded or refused.
+    pub async fn loaded(&self) {
+        let mut loaded = self.loaded.lock().clone();
+        // It ends without a word only if the host does.
+        let _ = loaded.wait_for(|loaded| *loaded).await;
+    }
+
+    // Serving, and the end.
+
+    /// The HTTP endpoint at [`http::PATH`], to be put into an axum application of your own; then end it by [`Host::end_streams`] and
+    /// [`Host::close`].
+    pub fn router(&self, settings: HttpSettings) -> Router {
+        http::router(self.server.clone(), settings)
+    }
+
+    /// Serves HTTP until `stop` resolves, and then ends: streams, requests in flight (5 s at most), providers.
+    pub async fn serve(self, listener: TcpListener, settings: HttpSettings, stop: impl Future<Output = ()> + Send) {
+        let stopping = async {
+            stop.await;
+            self.end_streams();
+        };
+        http::serve(listener, self.router(settings), Plain, Limits::default(), stopping).await;
+        self.close().await;
+    }
+
+    /// Serves one client over a pair of byte streams, such as stdin and stdout, as [`stdio::serve`] does, until the client is done or `stop`
+    /// resolves. Then its listens end, what it asked is answered (5 s at most), and nothing else of the host ends: any number may be served
+    /// at a time.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn stdio(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        stdio::serve(Local::new(self.server.clone()), input, output, stop).await
+    }
+
+    /// The first half of a shutdown: ends all streams, so that connections can end.
+    pub fn end_streams(&self) {
+        self.server.end_streams();
+    }
+
+    /// The second half: tells the providers that nobody listens any more, waits for them, and ends them.
+    pub async fn close(self) {
+        self.loading.abort();
+        self.subscriptions.close().await;
+        self.loader.close().await;
+        self.pump.abort();
+    }
+}
+
+/// Takes what providers announce to where it belongs.
+async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
+    loop {
+        let mut event = queue.recv().await;
+        // A fresh instance may list something else.
+        if event.take_list_changed() || event.up {
+            catalog.list_changed(event.source);
+        }
+        subscriptions.event(event);
+    }
+}

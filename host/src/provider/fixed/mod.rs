@@ -1,0 +1,257 @@
+//! Direct registrations: resources and templates that the embedding program, or wharf.toml, gives the host itself.
+//!
+//! All of them together are one [`Provider`], which stands before all others. Invariants: a name is registered once at a time; a handle acts
+//! on the registration it was given for, and does nothing once that is gone, even if its name was registered anew.
+
+mod builder;
+mod handle;
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use indexmap::IndexMap;
+use parking_lot::RwLock;
+
+pub use builder::{ResourceBuilder, TemplateBuilder};
+pub use handle::{NotOwned, ResourceHandle, TemplateHandle};
+
+use super::{
+    Announcer, Answer, Completion, CompletionRequest, Error, Occurrence, Offers, Provider, ReadRequest, Reading, ResourceInfo,
+    ResourcePage, Reuse, TemplateInfo, TemplateMatch,
+};
+use crate::catalog::{Template, TemplateError};
+
+type Read = Arc<dyn Fn(ReadRequest) -> BoxFuture<'static, Result<Reading, Error>> + Send + Sync>;
+type Hook = Arc<dyn Fn(Arc<str>, Option<Arc<TemplateMatch>>) -> BoxFuture<'static, Result<(), Error>> + Send + Sync>;
+type List = Arc<dyn Fn() -> BoxFuture<'static, Result<Vec<ResourceInfo>, Error>> + Send + Sync>;
+type Complete = Arc<dyn Fn(CompletionRequest) -> BoxFuture<'static, Result<Completion, Error>> + Send + Sync>;
+
+/// Why something cannot be registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegisterError {
+    /// The name is taken: unregister that one first.
+    #[error("there is a registration named {0:?} already")]
+    DuplicateName(String),
+    /// It is no absolute URI of at most 8 KiB; says why.
+    #[error("{uri} is not a valid resource URI: {reason}")]
+    InvalidUri {
+        /// What was given.
+        uri: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The template cannot be matched.
+    #[error("{template}: {error}")]
+    Template {
+        /// What was given.
+        template: String,
+        /// What is wrong with it.
+        error: TemplateError,
+    },
+}
+
+/// What can be subscribed, and who wants to hear of it.
+#[derive(Clone, Default)]
+struct Watching {
+    /// It never changes: a subscription stands, and is told nothing.
+    pointless: bool,
+    subscribe: Option<Hook>,
+    unsubscribe: Option<Hook>,
+}
+
+enum What {
+    Resource(ResourceInfo),
+    Template { info: TemplateInfo, template: Template, list: Option<List>, complete: Option<Complete> },
+}
+
+struct Entry {
+    id: u64,
+    what: What,
+    read: Read,
+    watching: Watching,
+}
+
+#[derive(Default)]
+struct Entries {
+    /// In the order of registration, which is precedence.
+    by_name: IndexMap<String, Arc<Entry>>,
+    /// The name of the first that has each URI.
+    by_uri: HashMap<Arc<str>, String>,
+    ids: u64,
+}
+
+/// See the module's page.
+pub struct Fixed {
+    entries: RwLock<Entries>,
+    announcer: Announcer,
+    /// Called after each change of what is registered.
+    changed: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Fixed {
+    /// An empty one. `changed` is called whenever its lists have changed, besides what is announced.
+    pub fn new(announcer: Announcer, changed: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { entries: RwLock::default(), announcer, changed: Box::new(changed) })
+    }
+
+    /// Begins the registration of a resource of this name.
+    pub fn resource(self: &Arc<Self>, name: impl Into<String>) -> ResourceBuilder {
+        ResourceBuilder::new(self.clone(), name.into())
+    }
+
+    /// Begins the registration of a template of this name.
+    pub fn template(self: &Arc<Self>, name: impl Into<String>, uri_template: impl Into<Arc<str>>) -> TemplateBuilder {
+        TemplateBuilder::new(self.clone(), name.into(), uri_template.into())
+    }
+
+    fn add(&self, name: String, what: What, read: Read, watching: Watching) -> Result<u64, RegisterError> {
+        let mut entries = self.entries.write();
+        if entries.by_name.contains_key(&name) {
+            return Err(RegisterError::DuplicateName(name));
+        }
+        entries.ids += 1;
+        let id = entries.ids;
+        if let What::Resource(info) = &what {
+            entries.by_uri.entry(info.uri.clone()).or_insert_with(|| name.clone());
+        }
+        entries.by_name.insert(name, Arc::new(Entry { id, what, read, watching }));
+        drop(entries);
+        self.tell_change();
+        Ok(id)
+    }
+
+    fn remove(&self, name: &str, id: u64) {
+        let mut entries = self.entries.write();
+        if entries.by_name.get(name).is_none_or(|entry| entry.id != id) {
+            return;
+        }
+        let Some(entry) = entries.by_name.shift_remove(name) else { return };
+        if let What::Resource(info) = &entry.what
+            && entries.by_uri.get(&info.uri).is_some_and(|first| first == name)
+        {
+            entries.by_uri.remove(&info.uri);
+            let next = entries.by_name.iter().find(|(_, other)| matches!(&other.what, What::Resource(other) if other.uri == info.uri));
+            if let Some((uri, name)) = next.map(|(name, _)| (info.uri.clone(), name.clone())) {
+                entries.by_uri.insert(uri, name);
+            }
+        }
+        drop(entries);
+        self.tell_change();
+    }
+
+    fn get(&self, name: &str, id: u64) -> Option<Arc<Entry>> {
+        self.entries.read().by_name.get(name).filter(|entry| entry.id == id).cloned()
+    }
+
+    fn tell_change(&self) {
+        self.announcer.announce(Occurrence::ListChanged);
+        (self.changed)();
+    }
+
+    /// Whose a URI is: the resource's that has it, or the template's that it matched or would match.
+    fn find(&self, uri: &str, matched: Option<&TemplateMatch>) -> Option<(Arc<Entry>, Option<Arc<TemplateMatch>>)> {
+        let entries = self.entries.read();
+        if matched.is_none()
+            && let Some(entry) = entries.by_uri.get(uri).and_then(|name| entries.by_name.get(name))
+        {
+            return Some((entry.clone(), None));
+        }
+        // One that a template's `list` gave is listed, so it comes without a match.
+        entries.by_name.values().find_map(|entry| {
+            let What::Template { info, template, .. } = &entry.what else { return None };
+            if matched.is_some_and(|matched| matched.uri_template != info.uri_template) {
+                return None;
+            }
+            let variables = template.matches(uri)?;
+            Some((entry.clone(), Some(Arc::new(TemplateMatch { uri_template: info.uri_template.clone(), variables }))))
+        })
+    }
+
+    fn hook(&self, uri: Arc<str>, matched: Option<&TemplateMatch>, which: impl Fn(&Watching) -> Option<&Hook>) -> Answer<'_, ()> {
+        match self.find(&uri, matched) {
+            None => async { Err(Error::NotFound) }.boxed(),
+            Some((entry, _)) if entry.watching.pointless => async { Err(Error::Denied("it never changes".into())) }.boxed(),
+            Some((entry, matched)) => match which(&entry.watching) {
+                Some(hook) => hook(uri, matched),
+                None => async { Ok(()) }.boxed(),
+            },
+        }
+    }
+}
+
+impl Provider for Fixed {
+    fn offers(&self) -> Offers {
+        Offers { subscriptions: true, completions: true, live: true }
+    }
+
+    fn list(&self, _cursor: Option<String>) -> Answer<'_, ResourcePage> {
+        let entries: Vec<_> = self.entries.read().by_name.values().cloned().collect();
+        async move {
+            let mut resources = Vec::new();
+            // A family that lists itself may grow unannounced, like any provider's list.
+            let mut reuse = Some(Reuse::UntilAnnounced);
+            for entry in entries {
+                match &entry.what {
+                    What::Resource(info) => resources.push(info.clone()),
+                    What::Template { list: None, .. } => {}
+                    What::Template { info, list: Some(list), .. } => {
+                        reuse = None;
+                        match list().await {
+                            Ok(listed) => resources.extend(listed),
+                            // One family that fails does not take the others away.
+                            Err(error) => tracing::warn!(template = %info.uri_template, kind = error.kind(), "failed to list: {error}"),
+                        }
+                    }
+                }
+            }
+            Ok(ResourcePage { resources, next_cursor: None, reuse })
+        }
+        .boxed()
+    }
+
+    fn templates(&self) -> Answer<'_, Vec<TemplateInfo>> {
+        let entries = self.entries.read();
+        let templates = entries.by_name.values().filter_map(|entry| match &entry.what {
+            What::Template { info, .. } => Some(info.clone()),
+            What::Resource(_) => None,
+        });
+        let templates = Ok(templates.collect());
+        async { templates }.boxed()
+    }
+
+    fn read(&self, request: ReadRequest) -> Answer<'_, Option<Reading>> {
+        let Some((entry, matched)) = self.find(&request.uri, request.matched.as_deref()) else {
+            return async { Err(Error::NotFound) }.boxed();
+        };
+        let same_as = request.if_none_match.clone();
+        let reading = (entry.read)(ReadRequest { matched, ..request });
+        async move {
+            let reading = reading.await?;
+            Ok((same_as.is_none() || same_as != reading.version).then_some(reading))
+        }
+        .boxed()
+    }
+
+    fn subscribe(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {
+        self.hook(uri, matched.as_deref(), |watching| watching.subscribe.as_ref())
+    }
+
+    fn unsubscribe(&self, uri: Arc<str>) -> Answer<'_, ()> {
+        self.hook(uri, None, |watching| watching.unsubscribe.as_ref())
+    }
+
+    fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion> {
+        let complete = self.entries.read().by_name.values().find_map(|entry| match &entry.what {
+            What::Template { info, complete, .. } if info.uri_template == request.uri_template => complete.clone(),
+            _ => None,
+        });
+        match complete {
+            Some(complete) => complete(request),
+            None => async { Ok(Completion::default()) }.boxed(),
+        }
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async {}.boxed()
+    }
+}
