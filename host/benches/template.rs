@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wharf::catalog::{TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template};
+use wharf::uri::template::{TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template};
 
 /// Bytes of the longest URI; templates have as many at most.
 const LONGEST: usize = TEMPLATE_BYTES;

@@ -11,7 +11,8 @@
 //! | [`plugins`] | the plugins folder, loading | MCP |
 //! | [`catalog`] | order, lists, lookup, pages, kept answers | MCP, WebAssembly, listeners |
 //! | [`provider`] | what a provider is; those that are components | everything above |
-//! | [`config`] | wharf.toml | everything else |
+//! | [`config`] | wharf.toml, which files are trusted | everything else |
+//! | [`uri`] | what is a URI; templates, matched and expanded | everything else |
 //!
 //! The command line is the binary's own, in `cli/`.
 
@@ -23,6 +24,7 @@ pub mod plugins;
 pub mod provider;
 pub mod subscriptions;
 pub mod transport;
+pub mod uri;
 
 #[cfg(test)]
 extern crate self as wharf;

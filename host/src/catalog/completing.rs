@@ -10,9 +10,11 @@ use tokio::time::Instant;
 use super::{
     Caller, Catalog,
     snapshot::{Serving, Snapshot, State},
-    template::Template,
 };
-use crate::provider::{Completion, CompletionRequest, Error, TemplateInfo};
+use crate::{
+    provider::{Completion, CompletionRequest, Error, TemplateInfo},
+    uri::template::Template,
+};
 
 /// Suggestions in one answer (MCP, Completion: at most 100).
 pub const COMPLETION_VALUES: usize = 100;
@@ -57,7 +59,8 @@ impl Snapshot {
                 State::Loading => loading = true,
                 State::Refused => {}
                 State::Serving(serving) => {
-                    let found = serving.lists.templates.iter().find(|(info, _)| *info.uri_template == *uri_template);
+                    let is_it = |info: &TemplateInfo| *info.uri_template == *uri_template && !self.is_claimed(place, uri_template);
+                    let found = serving.lists.templates.iter().find(|(info, _)| is_it(info));
                     if let Some((info, template)) = found {
                         return (Some(Owner { name: &place.name, serving, info, template }), loading);
                     }
@@ -149,7 +152,10 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::provider::{EventQueue, Offers, memory::Memory};
+    use crate::{
+        catalog::{Position, Rules},
+        provider::{EventQueue, Offers, memory::Memory},
+    };
 
     const T: &str = "x://{a}";
     const LOADING: Duration = Duration::from_secs(3);
@@ -158,7 +164,8 @@ mod tests {
     /// Providers 1 and up, in order, all of them still loading.
     fn world(offers: &[Offers]) -> (Arc<Catalog>, Vec<Arc<Memory>>) {
         let (catalog, queue) = (Catalog::new(LOADING, [0; 8]), Arc::new(EventQueue::default()));
-        catalog.arrange((1..).zip(offers).map(|(slot, _)| (slot, format!("p{slot}").into(), false)).collect());
+        let position = |slot| Position { slot, name: format!("p{slot}").into(), rules: Rules::default() };
+        catalog.arrange(false, (1..).zip(offers).map(|(slot, _)| position(slot)).collect());
         (catalog, (1..).zip(offers).map(|(slot, offers)| Memory::new(slot, &queue, *offers)).collect())
     }
 

@@ -8,8 +8,10 @@ use std::{
 
 use tokio::time::timeout;
 
-use super::template::Template;
-use crate::provider::{Error, Provider, ResourceInfo, Reuse, TemplateInfo};
+use crate::{
+    provider::{Error, Provider, ResourceInfo, Reuse, TemplateInfo},
+    uri::template::Template,
+};
 
 /// Pages a provider may need for its list.
 pub const LIST_PAGES: usize = 1_000;

@@ -7,9 +7,10 @@
 mod completing;
 mod lists;
 mod pages;
+mod reading;
 mod readings;
+mod refreshing;
 mod snapshot;
-pub mod template;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -24,29 +25,25 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::{
     sync::watch,
-    time::{Instant, sleep_until, timeout_at},
+    time::{Instant, timeout_at},
 };
 
 pub use completing::{COMPLETION_VALUES, CompleteError};
 pub use lists::{LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TIME, Lists};
 pub use pages::{CURSOR_LIFE, CursorError, PAGE_ENTRIES, PINNED_BYTES, Page};
+pub use reading::{Answered, ReadError};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
 pub use snapshot::{Candidate, Merged, Place, Rules, Serving, Snapshot, State};
-pub use template::{ExpandError, TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError};
 
 use self::{
     pages::{Kind, Pins},
-    readings::{Found, Readings},
-    upkeep::{Turn, Upkeep},
+    readings::Readings,
+    upkeep::Upkeep,
 };
-use crate::provider::{Announcer, Contents, Error, Provider, ReadRequest, Reading, Reuse, Source, uri};
-
-/// Walks over the candidates of one read; a second one only if the catalog changed.
-const READ_WALKS: usize = 2;
+use crate::provider::{Announcer, Error, Provider, Reuse, Source};
 
 /// Shadowed URIs that the log names before it says no more.
 const SHADOWED_NAMED: usize = 100;
@@ -64,36 +61,6 @@ pub struct Position {
     pub name: Arc<str>,
     /// What the user decided about it.
     pub rules: Rules,
-}
-
-/// A resource that was read.
-#[derive(Debug, Clone)]
-pub struct Answered {
-    /// One or more, each with its URI and the media type that the list says where the provider says none.
-    pub contents: Arc<Vec<Contents>>,
-    /// What remains of the time for which it may be reused; zero if it may not, or until announced.
-    pub reuse: Duration,
-    /// Whether caches may share it: the user said that the provider says the same to everyone.
-    pub public: bool,
-}
-
-/// Why a read gave nothing.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum ReadError {
-    /// Nobody owns it.
-    #[error("Resource not found")]
-    NotFound,
-    /// It is no absolute URI of at most 8 KiB; says why.
-    #[error("not a valid resource URI: {0}")]
-    InvalidUri(&'static str),
-    /// Its owner said no.
-    #[error("{provider}: {error}")]
-    Provider {
-        /// The owner's name.
-        provider: Arc<str>,
-        /// What it said; never [`Error::NotFound`].
-        error: Error,
-    },
 }
 
 /// What of the merged lists clients have been told, and what they may have seen (law 8).
@@ -262,79 +229,6 @@ impl Catalog {
         self.changes.send_modify(|_| ());
     }
 
-    /// Reads a resource from the first candidate that does not answer `not-found`. Waits for providers that still load and may go before
-    /// it, at most the loading time. Dropping the future gives up waiting.
-    ///
-    /// # Errors
-    /// [`ReadError`].
-    pub async fn read(&self, _caller: &Caller, uri: &str) -> Result<Answered, ReadError> {
-        uri::check(uri).map_err(ReadError::InvalidUri)?;
-        let uri: Arc<str> = uri.into();
-        let mut seen = None;
-        for _ in 0..READ_WALKS {
-            let snapshot = self.find(&uri, seen).await.ok_or(ReadError::NotFound)?;
-            for candidate in snapshot.candidates(&uri) {
-                match self.read_at(&candidate, &uri).await {
-                    Err(Error::NotFound) => {}
-                    Err(error) => return Err(ReadError::Provider { provider: candidate.name, error }),
-                    Ok(answered) => return Ok(answered),
-                }
-            }
-            // Nobody wants it. Perhaps the lists are old: once more, if there is a newer catalog.
-            seen = Some(snapshot.number);
-        }
-        Err(ReadError::NotFound)
-    }
-
-    /// A snapshot with candidates for this URI, newer than one that was seen already; waits for loading and refreshes as is needed.
-    async fn find(&self, uri: &str, seen: Option<u64>) -> Option<Arc<Snapshot>> {
-        let mut snapshot = self.snapshot();
-        let useful = |snapshot: &Snapshot, first: Option<&Candidate>| first.is_some() && seen.is_none_or(|seen| snapshot.number > seen);
-        let first = snapshot.candidates(uri).into_iter().next();
-        if useful(&snapshot, first.as_ref()) && !snapshot.waits_for(first.as_ref()) {
-            return Some(snapshot);
-        }
-        let deadline = Instant::now() + self.loading_time;
-        self.loaded_for_one(uri, deadline).await;
-        snapshot = self.snapshot();
-        if !useful(&snapshot, snapshot.candidates(uri).first()) {
-            self.refresh(deadline).await;
-            snapshot = self.snapshot();
-        }
-        useful(&snapshot, snapshot.candidates(uri).first()).then_some(snapshot)
-    }
-
-    async fn read_at(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Error> {
-        let Candidate { source, provider, ledger, .. } = candidate;
-        let kept = match self.readings.find(*source, uri, ledger, provider.offers().live) {
-            Found::Fresh(contents, reuse) => return Ok(Answered { contents, reuse, public: candidate.public }),
-            Found::Stale(kept) => Some(kept),
-            Found::Nothing => None,
-        };
-        let moment = ledger.now(uri);
-        let if_none_match = kept.as_ref().and_then(|kept| kept.version.clone());
-        let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match };
-        match (provider.read(request).await?, kept) {
-            (Some(Reading { mut contents, version, reuse }), _) => {
-                for part in &mut contents {
-                    part.uri.get_or_insert_with(|| uri.clone());
-                    if part.mime_type.is_none() {
-                        part.mime_type.clone_from(&candidate.mime_type);
-                    }
-                }
-                let contents = Arc::new(contents);
-                self.readings.keep(*source, uri, &contents, version, reuse, moment);
-                Ok(Answered { contents, reuse: remaining(reuse), public: candidate.public })
-            }
-            (None, Some(kept)) => {
-                let answered = Answered { contents: kept.contents.clone(), reuse: remaining(kept.reuse), public: candidate.public };
-                self.readings.renew(*source, uri, kept, moment);
-                Ok(answered)
-            }
-            (None, None) => Err(Error::Failed("it answered that nothing changed to a read that named no version".into())),
-        }
-    }
-
     /// Waits until no provider that still loads could be the owner of one of these, at most the loading time; then asks those again whose
     /// lists are old, if one of the URIs has no candidate.
     pub async fn loaded_for(&self, uris: &[Arc<str>]) {
@@ -362,61 +256,6 @@ impl Catalog {
                 return;
             }
         }
-    }
-
-    // Keeping lists fresh.
-
-    /// Asks all whose lists are old, and waits for them until the deadline; those that take longer are not disturbed.
-    async fn refresh(&self, deadline: Instant) {
-        let asking: Vec<_> = self.upkeep.stale().into_iter().filter_map(|turn| self.ask_again(turn)).collect();
-        let settled = async {
-            join_all(asking).await;
-            self.upkeep.settled().await;
-        };
-        let _ = timeout_at(deadline, settled).await;
-    }
-
-    fn ask_again(&self, turn: Turn) -> Option<tokio::task::JoinHandle<()>> {
-        let this = self.this.upgrade()?;
-        Some(tokio::spawn(async move {
-            let mut turn = Some(turn);
-            while let Some(Turn { source, at }) = turn {
-                sleep_until(at).await;
-                turn = this.ask(source).await;
-            }
-        }))
-    }
-
-    async fn ask(&self, source: Source) -> Option<Turn> {
-        let snapshot = self.snapshot();
-        let found = snapshot.serving().find(|(_, serving)| serving.source == source);
-        let Some((place, serving)) = found else { return self.upkeep.asked(source, None) };
-        self.upkeep.begins(source);
-        let reuse = match Lists::fetch(&place.name, &*serving.provider, place.direct).await {
-            Ok((lists, reuse)) => {
-                if !lists.says_the_same(&serving.lists) {
-                    self.replace(source, lists);
-                }
-                Some(reuse)
-            }
-            Err(error) => {
-                tracing::warn!(provider = %place.name, kind = error.kind(), "its list is kept as it was, since it failed to list: {error}");
-                None
-            }
-        };
-        self.upkeep.asked(source, reuse)
-    }
-
-    fn replace(&self, source: Source, lists: Lists) {
-        self.publish(|places| {
-            let serving = places.iter_mut().find_map(|place| match &mut place.state {
-                State::Serving(serving) if serving.source == source => Some(serving),
-                _ => None,
-            });
-            if let Some(serving) = serving {
-                serving.lists = Arc::new(lists);
-            }
-        });
     }
 
     fn publish(&self, change: impl FnOnce(&mut Vec<Place>)) {
@@ -450,12 +289,5 @@ impl Catalog {
             .iter()
             .find(|place| place.slot == slot)
             .map_or_else(|| ("?".into(), false), |place| (place.name.clone(), place.direct))
-    }
-}
-
-fn remaining(reuse: Option<Reuse>) -> Duration {
-    match reuse {
-        Some(Reuse::For(time)) => time,
-        Some(Reuse::UntilAnnounced) | None => Duration::ZERO,
     }
 }

@@ -183,7 +183,7 @@ impl Snapshot {
         }
         for place in &self.places {
             let State::Serving(serving) = &place.state else { continue };
-            if is_claimed(&self.places, place, uri) {
+            if self.is_claimed(place, uri) {
                 continue;
             }
             for (info, template) in &serving.lists.templates {
@@ -223,6 +223,11 @@ impl Snapshot {
             let (first, others) = places.as_slice().split_at(1);
             others.iter().map(move |other| (uri, name(&first[0]), name(other)))
         })
+    }
+
+    /// Whether someone else has reserved the beginning of this URI, or of this template.
+    pub(super) fn is_claimed(&self, by: &Place, uri: &str) -> bool {
+        is_claimed(&self.places, by, uri)
     }
 
     pub(super) fn listed_by(&self, uri: &str) -> &[u32] {

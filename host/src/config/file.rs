@@ -167,7 +167,7 @@ impl ResourceTable {
             return Err(report::at(text, &span, &format!("the priority of {name:?} is {priority}, not from 0.0 to 1.0")));
         }
         if let Some(uri) = &self.uri
-            && let Err(reason) = crate::provider::uri::check(uri.get_ref())
+            && let Err(reason) = crate::uri::check(uri.get_ref())
         {
             return Err(report::at(text, &uri.span(), &format!("{:?} is no resource URI: {reason}", uri.get_ref())));
         }

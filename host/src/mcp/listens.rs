@@ -23,8 +23,8 @@ use super::{
     message::{Params, Request},
 };
 use crate::{
-    provider::uri,
     subscriptions::{Listener, Notice},
+    uri,
 };
 
 #[derive(Default, Deserialize)]

@@ -12,7 +12,6 @@ mod ledger;
 #[cfg(test)]
 pub(crate) mod memory;
 mod types;
-pub mod uri;
 pub mod wasm;
 
 use std::sync::Arc;

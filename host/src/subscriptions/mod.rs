@@ -24,7 +24,8 @@ pub use reducer::{SUBSCRIPTION_BYTES, SUBSCRIPTIONS_PER_LISTENER};
 use self::{driver::Command, outbox::Outbox, reducer::ListenerId};
 use crate::{
     catalog::{Caller, Catalog},
-    provider::{ProviderEvent, uri},
+    provider::ProviderEvent,
+    uri,
 };
 
 /// What a listener is told.

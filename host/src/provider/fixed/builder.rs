@@ -5,10 +5,8 @@ use serde_json::{Map, Value};
 
 use super::{Complete, Fixed, List, Read, RegisterError, ResourceHandle, TemplateHandle, Watching, What};
 use crate::{
-    catalog::Template,
-    provider::{
-        Annotations, Completion, CompletionRequest, Error, Icon, ReadRequest, Reading, ResourceInfo, TemplateInfo, TemplateMatch, uri,
-    },
+    provider::{Annotations, Completion, CompletionRequest, Error, Icon, ReadRequest, Reading, ResourceInfo, TemplateInfo, TemplateMatch},
+    uri::{self, template::Template},
 };
 
 /// What both kinds of registration can say of themselves.

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Weak};
 
 use super::Fixed;
-use crate::catalog::Template;
+use crate::uri::template::Template;
 
 /// The URI is not of this template, or the template is not registered any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -19,7 +19,7 @@ use super::{
     Announcer, Answer, Completion, CompletionRequest, Error, Occurrence, Offers, Provider, ReadRequest, Reading, ResourceInfo,
     ResourcePage, Reuse, TemplateInfo, TemplateMatch,
 };
-use crate::catalog::{Template, TemplateError};
+use crate::uri::template::{Template, TemplateError};
 
 type Read = Arc<dyn Fn(ReadRequest) -> BoxFuture<'static, Result<Reading, Error>> + Send + Sync>;
 type Hook = Arc<dyn Fn(Arc<str>, Option<Arc<TemplateMatch>>) -> BoxFuture<'static, Result<(), Error>> + Send + Sync>;

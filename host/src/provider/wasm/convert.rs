@@ -14,9 +14,12 @@ use super::{
     limits::MAX_ANSWER_BYTES,
     log::GuestLog,
 };
-use crate::provider::{
-    Annotations, Body, Completion, CompletionRequest, Contents, Error, Icon, IconTheme, ReadRequest, Reading, ResourceInfo, ResourcePage,
-    Reuse, Role, TemplateInfo, TemplateMatch, uri,
+use crate::{
+    provider::{
+        Annotations, Body, Completion, CompletionRequest, Contents, Error, Icon, IconTheme, ReadRequest, Reading, ResourceInfo,
+        ResourcePage, Reuse, Role, TemplateInfo, TemplateMatch,
+    },
+    uri,
 };
 
 /// Bytes of a `version` (`reading.version` in the WIT).

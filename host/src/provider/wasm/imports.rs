@@ -13,7 +13,7 @@ use super::{
     instance::HostState,
     timers::{MAX_NAME_BYTES, MAX_TIMERS, Refused},
 };
-use crate::provider::{Occurrence, uri};
+use crate::{provider::Occurrence, uri};
 
 /// Interfaces of `wharf:provider` that a component may import. Any other is refused at load, by name.
 pub(super) const SERVED: [&str; 4] = ["types", "announce", "settings", "timers"];

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{
     Alphabet, Fragment, Pairs, Section, TEMPLATE_BYTES, TEMPLATE_VARIABLES, Template, TemplateError, Variable, alphabet::is_triplet, expand,
 };
-use crate::provider::uri;
+use crate::uri;
 
 /// How far we are in the URI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Alphabet, ExpandError, Fragment, Template};
-use crate::provider::uri;
+use crate::uri;
 
 pub(super) fn expand(template: &Template, assignment: &[(String, String)]) -> Result<String, ExpandError> {
     let places: HashMap<&str, usize> = template.variables().zip(0..).collect();

@@ -39,7 +39,7 @@ mod tests;
 
 pub use self::error::{ExpandError, TemplateError};
 use self::{alphabet::Alphabet, pairs::Pairs, section::Section};
-use crate::provider::uri;
+use crate::uri;
 
 /// The longest template, in bytes.
 pub const TEMPLATE_BYTES: usize = 8 << 10;

@@ -1,4 +1,6 @@
-//! What counts as a URI.
+//! What counts as a URI, and families of URIs. URIs are compared byte by byte: nothing here normalises.
+
+pub mod template;
 
 /// Bytes of a URI (design of the contract: `resource-info.uri` in the WIT).
 pub const MAX_BYTES: usize = 8192;
