@@ -22,6 +22,7 @@ use crate::{root, within};
 pub struct Setup {
     guests: Vec<(String, PathBuf)>,
     files: Vec<(String, Vec<u8>)>,
+    pipes: Vec<String>,
     config: String,
 }
 
@@ -44,6 +45,13 @@ impl Setup {
     #[must_use]
     pub fn file(mut self, name: &str, content: &[u8]) -> Self {
         self.files.push((name.into(), content.into()));
+        self
+    }
+
+    /// A named pipe in the plugins folder, to which nobody writes.
+    #[must_use]
+    pub fn pipe(mut self, name: &str) -> Self {
+        self.pipes.push(name.into());
         self
     }
 
@@ -75,6 +83,12 @@ impl Setup {
         }
         for (name, content) in &self.files {
             fs::write(plugins.join(name), content)?;
+        }
+        for name in &self.pipes {
+            let made = Command::new("mkfifo").arg(plugins.join(name)).status().await?;
+            if !made.success() {
+                bail!("mkfifo: {made}");
+            }
         }
         fs::write(folder.path().join("wharf.toml"), &self.config)?;
         Ok(folder)

@@ -80,3 +80,15 @@ async fn a_bad_setting_falls_back_to_its_default_and_the_log_says_so() -> Result
     ensure!(log.contains("review-status"), "the line does not name the provider:\n{log}");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_pipe_among_the_plugins_is_refused_and_holds_up_neither_the_others_nor_the_end() -> Result<()> {
+    let mut host = Setup::new().guest("handbook").pipe("pipe.wasm").start().await?;
+    let log = host.wait_for_log("refused  pipe").await?;
+    ensure!(log.contains("it is not a file"), "{log}");
+    let list = call(&host, "resources/list", json!({})).await?;
+    ensure!(list["resources"].as_array().is_some_and(|list| !list.is_empty()), "{list}");
+    let (status, log) = host.end("INT").await?;
+    ensure!(status.code() == Some(0), "{status}; the host said:\n{log}");
+    Ok(())
+}

@@ -17,7 +17,7 @@ use crate::{
 pub const LIST_PAGES: usize = 1_000;
 /// Resources, and likewise templates, that one provider may have.
 pub const LIST_ENTRIES: usize = 100_000;
-/// Bytes that all of them may take together.
+/// Bytes that all of them may take together, the cursors on the way included.
 pub const LIST_BYTES: usize = 64 << 20;
 /// How long a provider may take for all pages.
 pub const LIST_TIME: Duration = Duration::from_secs(30);
@@ -27,6 +27,8 @@ pub const LIST_REUSE: Duration = Duration::from_secs(2);
 const LIST_STARTS: usize = 3;
 /// Refused entries that are named one by one; the rest is counted.
 const NAMED: usize = 10;
+/// Characters of a refused entry that the log shows.
+const SHOWN: usize = 200;
 /// The host's own scheme.
 const OWN_SCHEME: &str = "wharf:";
 
@@ -65,7 +67,7 @@ impl Lists {
 
     async fn ask(name: &str, provider: &dyn Provider, direct: bool) -> Result<(Self, Reuse), Error> {
         let mut starts = 0;
-        let (resources, reuse) = loop {
+        let (resources, mut bytes, reuse) = loop {
             match pages(provider).await {
                 Err(Error::Invalid(_)) if starts + 1 < LIST_STARTS => starts += 1,
                 other => break other?,
@@ -74,6 +76,10 @@ impl Lists {
         let templates = provider.templates().await?;
         if templates.len() > LIST_ENTRIES {
             return Err(Error::Failed(format!("it has more than {LIST_ENTRIES} templates")));
+        }
+        bytes += templates.iter().map(TemplateInfo::weight).sum::<usize>();
+        if bytes > LIST_BYTES {
+            return Err(too_long());
         }
         Ok((Self::check(name, resources, templates, direct), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
     }
@@ -113,7 +119,8 @@ impl Lists {
     }
 }
 
-async fn pages(provider: &dyn Provider) -> Result<(Vec<ResourceInfo>, Option<Reuse>), Error> {
+/// All pages, about how many bytes they take, and how long they may be reused.
+async fn pages(provider: &dyn Provider) -> Result<(Vec<ResourceInfo>, usize, Option<Reuse>), Error> {
     let mut resources = Vec::new();
     let (mut bytes, mut cursor, mut reuse) = (0, None, None);
     let mut seen = HashSet::new();
@@ -122,21 +129,25 @@ async fn pages(provider: &dyn Provider) -> Result<(Vec<ResourceInfo>, Option<Reu
         if number == 0 {
             reuse = page.reuse;
         }
-        bytes += page.resources.iter().map(ResourceInfo::weight).sum::<usize>();
+        bytes += page.resources.iter().map(ResourceInfo::weight).sum::<usize>() + page.next_cursor.as_ref().map_or(0, String::len);
         resources.extend(page.resources);
         if resources.len() > LIST_ENTRIES {
             return Err(Error::Failed(format!("its list has more than {LIST_ENTRIES} entries")));
         }
         if bytes > LIST_BYTES {
-            return Err(Error::Failed(format!("its list takes more than {LIST_BYTES} bytes")));
+            return Err(too_long());
         }
-        let Some(next) = page.next_cursor else { return Ok((resources, reuse)) };
+        let Some(next) = page.next_cursor else { return Ok((resources, bytes, reuse)) };
         if !seen.insert(next.clone()) {
             return Err(Error::Failed("its list comes back to a cursor it gave before".into()));
         }
         cursor = Some(next);
     }
     Err(Error::Failed(format!("its list has more than {LIST_PAGES} pages")))
+}
+
+fn too_long() -> Error {
+    Error::Failed(format!("its lists take more than {LIST_BYTES} bytes"))
 }
 
 fn is_own(uri: &str) -> bool {
@@ -152,7 +163,9 @@ impl Refused<'_> {
     fn entry(&mut self, uri: &str, why: &str) {
         self.count += 1;
         if self.count <= NAMED {
-            tracing::warn!(provider = self.name, "left out of its list: {uri}: {why}");
+            // A provider's own text: it may be long, and must not steer the terminal that shows the log.
+            let shown: String = uri.chars().take(SHOWN).collect();
+            tracing::warn!(provider = self.name, "left out of its list: {shown:?}: {why}");
         }
     }
 

@@ -33,7 +33,7 @@ use tokio::{
 
 pub use completing::{COMPLETION_VALUES, CompleteError};
 pub use lists::{LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TIME, Lists};
-pub use pages::{CURSOR_LIFE, CursorError, PAGE_ENTRIES, PINNED_BYTES, Page};
+pub use pages::{CURSOR_LIFE, CursorError, PAGE_BYTES, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use reading::{Answered, ReadError};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
 pub use snapshot::{Candidate, Merged, Place, Rules, Serving, Snapshot, State};
@@ -144,22 +144,26 @@ impl Catalog {
         });
     }
 
-    /// Asks a new generation for its lists, and publishes it in its slot in place of any before it. One whose lists fail serves without
-    /// them, and is asked again; the failure is returned.
+    /// Asks a new generation for its lists, and publishes it in its slot in place of any before it; one that was overtaken by a newer one is
+    /// not published any more. One whose lists fail serves without them, and is asked again; the failure is returned.
     pub async fn load(&self, provider: Arc<dyn Provider>, announcer: &Announcer) -> Result<(), Error> {
         let source = announcer.source();
         let (name, direct) = self.name(source.slot);
+        self.upkeep.loading(source, if direct { Duration::ZERO } else { upkeep::PAUSE });
         let (lists, reuse, result) = match Lists::fetch(&name, &*provider, direct).await {
             Ok((lists, reuse)) => (lists, reuse, Ok(())),
             Err(error) => (Lists::default(), Reuse::For(Duration::ZERO), Err(error)),
         };
         let serving = Serving { source, provider, ledger: announcer.ledger().clone(), lists: Arc::new(lists) };
-        self.upkeep.loaded(source, if direct { Duration::ZERO } else { upkeep::PAUSE }, reuse);
         self.publish(|places| {
-            if let Some(place) = places.iter_mut().find(|place| place.slot == source.slot) {
+            let newer = |state: &State| matches!(state, State::Serving(there) if there.source.generation > source.generation);
+            if let Some(place) = places.iter_mut().find(|place| place.slot == source.slot && !newer(&place.state)) {
                 place.state = State::Serving(serving);
             }
         });
+        if let Some(turn) = self.upkeep.loaded(source, reuse) {
+            self.ask_again(turn);
+        }
         result
     }
 

@@ -10,10 +10,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::snapshot::Merged;
-use crate::provider::ResourceInfo;
+use crate::provider::{ResourceInfo, TemplateInfo};
 
 /// Entries on one page: a few hundred KiB of JSON.
 pub const PAGE_ENTRIES: usize = 1_000;
+/// Bytes its entries may take, the first one aside: a page is written as a whole, for each client that asks.
+pub const PAGE_BYTES: usize = 4 << 20;
 /// How long a cursor is good after it, or one into the same snapshot, was last used.
 pub const CURSOR_LIFE: Duration = Duration::from_secs(60);
 /// What all kept snapshots may take; past it the one longest unused goes. As much as the longest list of one provider.
@@ -74,14 +76,17 @@ impl Pins {
             }
             _ => return Err(CursorError),
         };
-        if start >= length(&list, kind) || start % PAGE_ENTRIES != 0 {
+        if start >= length(&list, kind) {
             return Err(CursorError);
         }
         Ok(self.cut(list, kind, start))
     }
 
     fn cut(&self, list: Arc<Merged>, kind: Kind, start: usize) -> Page {
-        let end = length(&list, kind).min(start + PAGE_ENTRIES);
+        let end = match kind {
+            Kind::Resources => end_of_page(&list.resources, start, ResourceInfo::weight),
+            Kind::Templates => end_of_page(&list.templates, start, TemplateInfo::weight),
+        };
         let next = (end < length(&list, kind)).then(|| {
             self.pin(&list);
             self.encode(kind, list.number, end)
@@ -128,10 +133,22 @@ fn length(list: &Merged, kind: Kind) -> usize {
     }
 }
 
+/// Where the page ends that begins at `start`: the same for the same list, so that pages neither overlap nor leave a gap.
+fn end_of_page<T>(entries: &[Arc<T>], start: usize, weight: impl Fn(&T) -> usize) -> usize {
+    let mut bytes = 0;
+    let fitting = entries.iter().skip(start).take(PAGE_ENTRIES).take_while(|entry| {
+        let is_first = bytes == 0;
+        bytes += weight(entry);
+        is_first || bytes <= PAGE_BYTES
+    });
+    start + fitting.count()
+}
+
 /// What keeping a list costs if nobody else keeps its entries.
 fn weight(list: &Merged) -> usize {
     let resources: usize = list.resources.iter().map(|resource| HANDLE_BYTES + resource.weight()).sum();
-    resources + list.templates.len() * size_of::<crate::provider::TemplateInfo>()
+    let templates: usize = list.templates.iter().map(|template| HANDLE_BYTES + template.weight()).sum();
+    resources + templates
 }
 
 #[cfg(test)]
@@ -168,8 +185,7 @@ mod tests {
         let other = Pins::new(*b"that one").page(&list, Kind::Resources, None).unwrap().next.unwrap();
         let own = pins.page(&list, Kind::Resources, None).unwrap().next.unwrap();
         let beyond = pins.encode(Kind::Resources, 1, 3_000);
-        let between = pins.encode(Kind::Resources, 1, 7);
-        for cursor in [other.as_str(), "", "nonsense", "AAAA", &own[1..], &beyond, &between, &"A".repeat(1 << 20)] {
+        for cursor in [other.as_str(), "", "nonsense", "AAAA", &own[1..], &beyond, &"A".repeat(1 << 20)] {
             assert_eq!(pins.page(&list, Kind::Resources, Some(cursor)).err(), Some(CursorError), "{cursor:.40}");
         }
         assert_eq!(pins.page(&list, Kind::Templates, Some(&own)).err(), Some(CursorError), "it is one of the other list");
@@ -201,5 +217,24 @@ mod tests {
         let cursors: Vec<_> = (0..4).map(|number| pins.page(&big(number), Kind::Resources, None).unwrap().next.unwrap()).collect();
         assert!(pins.page(&list(9, 0), Kind::Resources, Some(&cursors[0])).is_err());
         assert!(pins.page(&list(9, 0), Kind::Resources, Some(&cursors[3])).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_of_large_entries_is_shorter_and_paging_still_sees_each_once() {
+        let pins = pins();
+        let resources = (0..20).map(|n| {
+            let mut resource = ResourceInfo::new(format!("x://{n}"), "n");
+            // The last ones take more than a page may, each.
+            resource.description = Some("a".repeat(if n < 15 { PAGE_BYTES / 4 } else { PAGE_BYTES + 1 }));
+            Arc::new(resource)
+        });
+        let all = Arc::new(Merged { number: 1, resources: resources.collect(), templates: Vec::new() });
+        let mut page = pins.page(&all, Kind::Resources, None).unwrap();
+        let mut ranges = vec![page.range.clone()];
+        while let Some(next) = page.next {
+            page = pins.page(&all, Kind::Resources, Some(&next)).unwrap();
+            ranges.push(page.range.clone());
+        }
+        assert_eq!(ranges, [0..3, 3..6, 6..9, 9..12, 12..15, 15..16, 16..17, 17..18, 18..19, 19..20]);
     }
 }

@@ -93,10 +93,16 @@ impl Catalog {
             Found::Stale(kept) => Some(kept),
             Found::Nothing => None,
         };
-        let moment = ledger.now(uri);
+        let mut moment = ledger.now(uri);
         let if_none_match = kept.as_ref().and_then(|kept| kept.version.clone());
         let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match };
-        match (provider.read(request).await?, kept) {
+        let mut answer = provider.read(request.clone()).await?;
+        if answer.is_none() && provider.offers().live && ledger.instance() != moment.instance {
+            // The instance died while the read waited for its turn: the next one was asked about a version that only the dead one knew.
+            moment = ledger.now(uri);
+            answer = provider.read(ReadRequest { if_none_match: None, ..request }).await?;
+        }
+        match (answer, kept) {
             (Some(Reading { mut contents, version, reuse }), _) => {
                 for part in &mut contents {
                     part.uri.get_or_insert_with(|| uri.clone());

@@ -10,7 +10,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::provider::{Body, Contents, Ledger, Moment, Reuse, Source};
+use crate::provider::{Contents, Ledger, Moment, Reuse, Source};
 
 /// What all kept answers may take together; past it the ones longest unused go.
 pub const KEPT_BYTES: usize = 64 << 20;
@@ -98,7 +98,7 @@ impl Readings {
         if let Some(before) = state.kept.pop(&key) {
             state.bytes -= before.bytes;
         }
-        let bytes = weight(uri, contents);
+        let bytes = weight(uri, contents, version.as_deref());
         if (version.is_none() && reuse.is_none()) || bytes > KEPT_ANSWER_BYTES {
             return;
         }
@@ -116,13 +116,6 @@ impl Readings {
     }
 }
 
-fn weight(uri: &str, contents: &[Contents]) -> usize {
-    let bodies = contents.iter().map(|contents| {
-        size_of::<Contents>()
-            + match &contents.body {
-                Body::Text(text) => text.len(),
-                Body::Blob(bytes) => bytes.len(),
-            }
-    });
-    uri.len() + size_of::<Kept>() + bodies.sum::<usize>()
+fn weight(uri: &str, contents: &[Contents], version: Option<&str>) -> usize {
+    uri.len() + size_of::<Kept>() + version.map_or(0, str::len) + contents.iter().map(Contents::weight).sum::<usize>()
 }

@@ -1,8 +1,10 @@
 //! The laws of design §2, and laws 7 and 8 as far as they are the catalog's.
 
+mod races;
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::join_all};
 use tokio::time::advance;
 
 use super::{upkeep, *};

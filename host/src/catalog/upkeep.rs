@@ -1,6 +1,7 @@
 //! Keeping lists fresh: when a provider is to be asked again, and that only one asks at a time.
 //!
-//! Invariants: a provider is asked at most once per [`PAUSE`], but direct registrations at once; an announced change is always followed by an asking that began after it.
+//! Invariants: a provider is asked at most once per [`PAUSE`], but direct registrations at once; an announced change is always followed by an
+//! asking that began after it, also one that is announced while the provider is being loaded.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,7 +14,6 @@ use crate::provider::{Reuse, Source};
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 struct Standing {
-    source: Source,
     /// The least time between two askings.
     pause: Duration,
     /// Until when its lists are good; `None`: until announced.
@@ -26,10 +26,10 @@ struct Standing {
     asked: Instant,
 }
 
-/// What is known of every slot's lists.
+/// What is known of every generation's lists. A slot has two while a new one is being loaded.
 #[derive(Default)]
 pub(super) struct Upkeep {
-    standings: Mutex<HashMap<u32, Standing>>,
+    standings: Mutex<HashMap<Source, Standing>>,
     /// Wakes when an asking is over.
     finished: watch::Sender<()>,
 }
@@ -41,21 +41,28 @@ pub(super) struct Turn {
 }
 
 impl Upkeep {
-    /// A generation's lists have come, with its loading: they are good for so long.
-    pub(super) fn loaded(&self, source: Source, pause: Duration, reuse: Reuse) {
-        let standing = Standing { source, pause, expires: expires(reuse), announced: false, asking: false, asked: Instant::now() };
-        self.standings.lock().insert(source.slot, standing);
+    /// A generation is about to be asked for its lists for the first time, by whoever loads it.
+    pub(super) fn loading(&self, source: Source, pause: Duration) {
+        let standing = Standing { pause, expires: None, announced: false, asking: true, asked: Instant::now() };
+        self.standings.lock().insert(source, standing);
+    }
+
+    /// Its lists have come: they are good for so long, and those of the generations before it are of no interest any more. Returns a turn if
+    /// it announced a change meanwhile.
+    pub(super) fn loaded(&self, source: Source, reuse: Reuse) -> Option<Turn> {
+        self.standings.lock().retain(|other, _| other.slot != source.slot || other.generation >= source.generation);
+        self.asked(source, Some(reuse))
     }
 
     /// The slot is gone.
     pub(super) fn removed(&self, slot: u32) {
-        self.standings.lock().remove(&slot);
+        self.standings.lock().retain(|source, _| source.slot != slot);
     }
 
     /// Its lists are said to have changed. Returns a turn if nobody has it.
     pub(super) fn announced(&self, source: Source) -> Option<Turn> {
         let mut standings = self.standings.lock();
-        let standing = standings.get_mut(&source.slot).filter(|standing| standing.source == source)?;
+        let standing = standings.get_mut(&source)?;
         standing.announced = true;
         if std::mem::replace(&mut standing.asking, true) {
             return None;
@@ -70,10 +77,10 @@ impl Upkeep {
             !standing.asking && standing.asked + standing.pause <= now && standing.expires.is_some_and(|at| at <= now)
         };
         let mut standings = self.standings.lock();
-        let due = standings.values_mut().filter(|standing| is_due(standing));
-        due.map(|standing| {
+        let due = standings.iter_mut().filter(|(_, standing)| is_due(standing));
+        due.map(|(source, standing)| {
             standing.asking = true;
-            Turn { source: standing.source, at: now }
+            Turn { source: *source, at: now }
         })
         .collect()
     }
@@ -90,7 +97,7 @@ impl Upkeep {
 
     /// The asking begins: what was announced before it is covered.
     pub(super) fn begins(&self, source: Source) {
-        if let Some(standing) = self.standings.lock().get_mut(&source.slot).filter(|standing| standing.source == source) {
+        if let Some(standing) = self.standings.lock().get_mut(&source) {
             (standing.announced, standing.asked) = (false, Instant::now());
         }
     }
@@ -99,7 +106,7 @@ impl Upkeep {
     pub(super) fn asked(&self, source: Source, reuse: Option<Reuse>) -> Option<Turn> {
         let mut standings = self.standings.lock();
         self.finished.send_modify(|_| ());
-        let standing = standings.get_mut(&source.slot).filter(|standing| standing.source == source)?;
+        let standing = standings.get_mut(&source)?;
         standing.expires = reuse.map_or(Some(Instant::now()), expires);
         standing.asking = standing.announced;
         standing.announced.then(|| Turn { source, at: standing.asked + standing.pause })

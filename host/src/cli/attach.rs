@@ -3,17 +3,13 @@
 use anyhow::{Context, Result};
 use wharf::transport::{attach::Remote, stdio};
 
-use super::{serve::runtime, signals::Signals};
+use super::{serve::run_to_end, signals::Signals};
 
 /// Serves the client on stdin and stdout with what the host there serves.
 pub(super) fn run(url: &str) -> Result<()> {
-    let runtime = runtime()?;
-    let served = runtime.block_on(async {
+    run_to_end(async {
         let mut signals = Signals::new().context("cannot listen for signals")?;
         let remote = Remote::connect(url).await?;
         stdio::serve(remote, tokio::io::stdin(), tokio::io::stdout(), signals.next()).await.context("cannot read stdin")
-    });
-    // A read of stdin that has begun ends when it likes; nobody waits for it.
-    runtime.shutdown_background();
-    served
+    })
 }

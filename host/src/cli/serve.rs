@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use tokio::{net::TcpListener, runtime::Runtime, sync::oneshot};
+use tokio::{net::TcpListener, sync::oneshot};
 use wharf::{
     config::Config,
     host::Host,
@@ -75,21 +75,23 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
     let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
     let plugins = args.plugins.or(config.server.plugins.take()).unwrap_or(beside);
     if args.stdio {
-        let runtime = runtime()?;
-        let served = runtime.block_on(serve_stdio(config, plugins, voice));
-        // A read of stdin that has begun ends when it likes; nobody waits for it.
-        runtime.shutdown_background();
-        return served;
+        return run_to_end(serve_stdio(config, plugins, voice));
     }
     let address = match args.http.or(config.server.http) {
         Some(address) => address,
         None => DEFAULT_HTTP.parse().context("the default address")?,
     };
-    runtime()?.block_on(serve(config, plugins, address, voice))
+    run_to_end(serve(config, plugins, address, voice))
 }
 
-pub(super) fn runtime() -> Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")
+/// Runs a command that serves.
+pub(super) fn run_to_end(served: impl Future<Output = Result<()>>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+    let served = runtime.block_on(served);
+    // What still runs now cannot be stopped, such as a compilation or a read of stdin or of a file that does not come: the process ends
+    // without it.
+    runtime.shutdown_background();
+    served
 }
 
 /// Serves one client until it closes stdin, or a signal comes.
@@ -170,7 +172,7 @@ impl Voice {
         if self.json {
             tracing::info!("{line}");
         } else {
-            eprintln!("{line}");
+            print(line);
         }
     }
 
@@ -207,7 +209,7 @@ impl Voice {
         if self.json {
             tracing::warn!("{line}");
         } else {
-            eprintln!("warning: {line}");
+            print(&format!("warning: {line}"));
         }
     }
 
@@ -223,14 +225,14 @@ impl Voice {
                 } else {
                     let live = if *subscriptions { ", tells of changes" } else { "" };
                     let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
-                    eprintln!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis());
+                    print(&format!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis()));
                 }
                 if let Err(error) = lists {
                     self.warn(&format!("{name} did not list: {error}; it is asked again"));
                 }
             }
             Fate::Refused(reason) if self.json => tracing::error!(provider = %name, %path, reason, "refused"),
-            Fate::Refused(reason) => eprintln!("refused  {name}: {reason} ({path})"),
+            Fate::Refused(reason) => print(&format!("refused  {name}: {reason} ({path})")),
         }
     }
 
@@ -242,6 +244,23 @@ impl Voice {
     }
 }
 
+/// Prints a line. It may hold what a component, or whoever named a file, wrote: that must not steer the terminal.
+fn print(line: &str) {
+    eprintln!("{}", inert(line));
+}
+
+fn inert(line: &str) -> String {
+    line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
 fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_printed_cannot_steer_a_terminal() {
+        assert_eq!(super::inert("a \u{1b}[2Jé\nb"), "a \\u{1b}[2Jé\\nb");
+    }
 }

@@ -302,6 +302,6 @@ async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subs
         if event.take_list_changed() || event.up {
             catalog.list_changed(event.source);
         }
-        subscriptions.event(event);
+        subscriptions.event(event).await;
     }
 }

@@ -16,6 +16,10 @@ use super::error::RpcError;
 /// Messages in one batch. Only 2025-03-26 has batches, and what clients put in them is a handful; each may be a read.
 pub const BATCH_CAP: usize = 64;
 
+/// Bytes of a request's id, as JSON. It goes back with the answer, and a listen holds it as long as it lasts; those in use are numbers
+/// and UUIDs.
+pub const ID_CAP: usize = 1024;
+
 /// A request's id, as JSON: a string or a number (JSON-RPC 2.0 §4; MCP forbids null).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Id<'a>(&'a str);
@@ -167,6 +171,9 @@ pub fn parse_one(text: &str) -> Result<Message<'_>, Rejected<'_>> {
     let frame: Frame<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     let id = frame.id.map(Id::new);
     let reject = |reason: &str| Err(Rejected { id: id.flatten().unwrap_or(Id::NULL), error: RpcError::invalid_request(reason) });
+    if frame.id.is_some_and(|id| id.get().len() > ID_CAP) {
+        return Err(rejected(RpcError::invalid_request(format!("`id` is longer than {ID_CAP} bytes"))));
+    }
     if frame.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
         return reject("`jsonrpc` must be \"2.0\"");
     }

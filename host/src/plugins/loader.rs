@@ -132,10 +132,14 @@ async fn read(path: PathBuf) -> Result<Bytes, Refusal> {
     tokio::task::spawn_blocking(move || read_now(&path)).await.unwrap_or_else(|error| Err(Refusal::File(error.into())))
 }
 
-/// The size is looked at before the content, and again after: a pipe or a growing file must not fill the memory.
+/// What it is is looked at before it is opened, which would wait for ever for a pipe that nobody writes to. The size is looked at before
+/// the content, and again after: a growing file must not fill the memory.
 fn read_now(path: &Path) -> Result<Bytes, Refusal> {
     use std::io::Read;
 
+    if !std::fs::metadata(path).map_err(Refusal::File)?.is_file() {
+        return Err(Refusal::NotAFile);
+    }
     let file = std::fs::File::open(path).map_err(Refusal::File)?;
     let metadata = file.metadata().map_err(Refusal::File)?;
     if !metadata.is_file() {

@@ -86,18 +86,41 @@ impl ResourceInfo {
         }
     }
 
-    /// About how many bytes it takes in memory.
+    /// About how many bytes it takes in memory: all that a provider can make long, since caps count it.
     pub(crate) fn weight(&self) -> usize {
-        let texts = [&self.title, &self.description, &self.mime_type];
-        let icons = self.icons.iter().flatten().map(|icon| size_of::<Icon>() + icon.src.len());
-        let meta = self.meta.as_ref().map_or(0, |meta| meta.iter().map(|(key, value)| key.len() + weigh(value)).sum());
+        let Self { uri, name, title, description, mime_type, size: _, icons, annotations, meta } = self;
         size_of::<Self>()
-            + self.uri.len()
-            + self.name.len()
-            + texts.into_iter().flatten().map(String::len).sum::<usize>()
-            + icons.sum::<usize>()
-            + meta
+            + uri.len()
+            + name.len()
+            + texts([title, description, mime_type])
+            + weigh_icons(icons)
+            + weigh_annotations(annotations)
+            + weigh_meta(meta)
     }
+}
+
+/// What a member of a JSON object takes besides its key's text and its value.
+const MEMBER: usize = size_of::<String>() + 16;
+
+fn texts<const N: usize>(texts: [&Option<String>; N]) -> usize {
+    texts.into_iter().flatten().map(String::len).sum()
+}
+
+fn weigh_icons(icons: &Option<Vec<Icon>>) -> usize {
+    let sizes = |icon: &Icon| icon.sizes.iter().flatten().map(|size| size_of::<String>() + size.len()).sum::<usize>();
+    icons.iter().flatten().map(|icon| size_of::<Icon>() + icon.src.len() + texts([&icon.mime_type]) + sizes(icon)).sum()
+}
+
+fn weigh_annotations(annotations: &Option<Annotations>) -> usize {
+    annotations.as_ref().and_then(|annotations| annotations.audience.as_ref()).map_or(0, |audience| audience.len() * size_of::<Role>())
+}
+
+fn weigh_meta(meta: &Option<Map<String, Value>>) -> usize {
+    meta.as_ref().map_or(0, weigh_members)
+}
+
+fn weigh_members(members: &Map<String, Value>) -> usize {
+    members.iter().map(|(key, value)| MEMBER + key.len() + weigh(value)).sum()
 }
 
 fn weigh(value: &Value) -> usize {
@@ -105,7 +128,7 @@ fn weigh(value: &Value) -> usize {
         + match value {
             Value::String(text) => text.len(),
             Value::Array(items) => items.iter().map(weigh).sum(),
-            Value::Object(members) => members.iter().map(|(key, value)| key.len() + weigh(value)).sum(),
+            Value::Object(members) => weigh_members(members),
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         }
 }
@@ -144,6 +167,18 @@ impl TemplateInfo {
             annotations: None,
             meta: None,
         }
+    }
+
+    /// About how many bytes it takes in memory.
+    pub(crate) fn weight(&self) -> usize {
+        let Self { uri_template, name, title, description, mime_type, icons, annotations, meta } = self;
+        size_of::<Self>()
+            + uri_template.len()
+            + name.len()
+            + texts([title, description, mime_type])
+            + weigh_icons(icons)
+            + weigh_annotations(annotations)
+            + weigh_meta(meta)
     }
 }
 
@@ -207,6 +242,18 @@ pub struct Contents {
     pub body: Body,
     /// MCP's `_meta`.
     pub meta: Option<Map<String, Value>>,
+}
+
+impl Contents {
+    /// About how many bytes it takes in memory.
+    pub(crate) fn weight(&self) -> usize {
+        let Self { uri, mime_type, body, meta } = self;
+        let body = match body {
+            Body::Text(text) => text.len(),
+            Body::Blob(bytes) => bytes.len(),
+        };
+        size_of::<Self>() + uri.as_ref().map_or(0, |uri| uri.len()) + texts([mime_type]) + body + weigh_meta(meta)
+    }
 }
 
 /// What a resource holds at one moment.

@@ -42,7 +42,7 @@ pub(super) enum Command {
     Proceed { id: ListenerId, uris: Arc<[Arc<str>]>, reply: oneshot::Sender<()> },
     Unsubscribe { id: ListenerId, uri: Arc<str> },
     Leave { id: ListenerId },
-    Event(ProviderEvent),
+    Event(ProviderEvent, oneshot::Sender<()>),
     Counts(oneshot::Sender<Vec<(Arc<str>, usize)>>),
     Close(oneshot::Sender<()>),
 }
@@ -139,13 +139,14 @@ impl Driver {
                 self.listeners.remove(&id);
                 self.reducer.leave(id);
             }
-            Command::Event(event) => {
+            Command::Event(event, reply) => {
                 if event.down || event.up {
                     self.reducer.instance(event.source, event.up);
                 }
                 if !event.updated.is_empty() {
                     self.reducer.announce(event.source, event.updated);
                 }
+                let _ = reply.send(());
             }
             Command::Counts(reply) => {
                 let mut counts: Vec<_> = self.reducer.counts().map(|(uri, count)| (uri.clone(), count)).collect();

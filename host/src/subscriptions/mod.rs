@@ -82,9 +82,12 @@ impl Subscriptions {
         Listener { id, outbox, subscriptions: self.clone() }
     }
 
-    /// What a provider announced, or what became of its instance.
-    pub fn event(&self, event: ProviderEvent) {
-        self.send(Command::Event(event));
+    /// What a provider announced, or what became of its instance. Sent at once; resolves when it has been dealt with. Whoever passes events
+    /// on waits for that before the next: till then they are joined in the queue they come from, which is bounded, as this way is not.
+    pub fn event(&self, event: ProviderEvent) -> impl Future<Output = ()> + Send + use<> {
+        let (reply, done) = oneshot::channel();
+        self.send(Command::Event(event, reply));
+        async { drop(done.await) }
     }
 
     /// How many listeners each URI has, sorted by URI.

@@ -1,7 +1,8 @@
 //! What waits to be told to one listener.
 //!
 //! Invariants (law 6): a URI waits at most once; it is handed out at once, then at most once per [`PAUSE`], the last change always; what is
-//! held is bounded by what the listener subscribed to. Filling never waits for whoever empties.
+//! held is bounded by what the listener subscribed to, however often it subscribes anew while nobody empties. Filling never waits for
+//! whoever empties.
 
 use std::{
     cmp::Reverse,
@@ -17,6 +18,9 @@ use super::Notice;
 
 /// The least time between two notices of one URI to one listener.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
+
+/// Entries that may be void without being most of all.
+const VOID_ENTRIES: usize = 64;
 
 #[derive(Default)]
 struct State {
@@ -42,6 +46,17 @@ impl State {
             _ => self.ready.push_back(uri.clone()),
         }
         true
+    }
+
+    /// Takes void entries out once they are most of all.
+    fn tidy(&mut self) {
+        if self.ready.len() + self.later.len() > 2 * self.waiting.len() + VOID_ENTRIES {
+            let Self { waiting, ready, later, .. } = self;
+            // What waits is in one of the two, and once.
+            let mut left = waiting.clone();
+            ready.retain(|uri| left.remove(uri));
+            later.retain(|Reverse((_, uri))| left.remove(uri));
+        }
     }
 
     /// The next notice, or when to look again.
@@ -93,6 +108,7 @@ impl Outbox {
         let mut state = self.state.lock();
         state.waiting.remove(uri);
         state.told.remove(uri);
+        state.tidy();
     }
 
     /// Waits for the next notice. Cancel safe; for one at a time.
@@ -191,6 +207,27 @@ mod tests {
         let outbox = Outbox::default();
         outbox.push(&"x://a".into());
         outbox.forget("x://a");
+        assert_eq!(ready(&outbox), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn subscribing_anew_for_ever_without_a_stream_holds_no_more_than_what_is_subscribed() {
+        let outbox = Outbox::default();
+        outbox.push(&"x://stays".into());
+        for told in [false, true] {
+            for n in 0..10_000 {
+                let uri = format!("x://{}", n % 3).into();
+                outbox.push(&uri);
+                // Told once, it waits for its pause the next time.
+                while told && ready(&outbox).is_some() {}
+                outbox.push(&uri);
+                outbox.forget(&uri);
+            }
+            let state = outbox.state.lock();
+            assert!(state.ready.len() + state.later.len() <= VOID_ENTRIES + 2, "{} {}", state.ready.len(), state.later.len());
+        }
+        outbox.push(&"x://last".into());
+        assert_eq!(ready(&outbox).map(|(_, notice)| notice), Some(updated("x://last")));
         assert_eq!(ready(&outbox), None);
     }
 }

@@ -205,7 +205,7 @@ impl World {
                     if event.take_list_changed() {
                         catalog.list_changed(event.source);
                     }
-                    subscriptions.event(event);
+                    subscriptions.event(event).await;
                 }
             }
         });

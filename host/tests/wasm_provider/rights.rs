@@ -70,3 +70,8 @@ async fn a_mib_of_random_numbers_at_once_is_too_much() {
 async fn handles_that_are_never_given_back_are_limited() {
     assert!(matches!(hostile().await.read("hostile://pollables").await, Err(Error::Trapped(_))));
 }
+
+#[tokio::test]
+async fn a_provider_gets_no_socket_and_so_none_of_the_hosts_files() {
+    assert_eq!(hostile().await.text("hostile://sockets").await, "0");
+}

@@ -137,3 +137,13 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     ];
     prop_oneof![4 => prop::sample::select(words.to_vec()).prop_map(|word| word.as_bytes().to_vec()), 1 => any::<u8>().prop_map(|byte| vec![byte])]
 }
+
+#[test]
+fn an_id_past_its_cap_is_refused_and_not_repeated() {
+    let text = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+    let string = |bytes: usize| format!("\"{}\"", "a".repeat(bytes - 2));
+    assert_eq!(request(&text(&string(ID_CAP))).id.as_json(), string(ID_CAP));
+    for id in [string(ID_CAP + 1), "9".repeat(ID_CAP + 1)] {
+        assert_eq!(code(&text(&id)), ("null".to_owned(), INVALID_REQUEST));
+    }
+}

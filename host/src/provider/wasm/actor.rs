@@ -9,16 +9,9 @@
 //! - Whoever asked is answered, whatever becomes of the instance; and when the answer is that the instance died, that has been announced.
 //! - A call once begun is never interrupted but by its deadline.
 
-use std::{
-    convert::Infallible,
-    future::{pending, poll_fn},
-    panic::AssertUnwindSafe,
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::future::BoxFuture;
 use tokio::{
     runtime::Handle,
     sync::{oneshot, watch},
@@ -27,6 +20,7 @@ use tokio::{
 
 use super::{
     component::{LoadError, Maker},
+    drive::{Panicked, drive},
     health::Health,
     instance::{Instance, Outcome},
     queue::{Call, Queue, Reply},
@@ -36,7 +30,7 @@ use crate::provider::{
     TemplateInfo, TemplateMatch,
 };
 
-/// A provider whose last call took longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
+/// A provider whose last call computed for longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
 /// what they may lose to a provider again and again. A move costs 10 to 15 µs (measured: a read of 256 B takes 3 to 6 µs here, 13 to 19 µs
 /// with a move, caller included).
 const QUICK: Duration = Duration::from_micros(500);
@@ -53,7 +47,7 @@ pub struct WasmProvider {
 pub(super) async fn start(maker: Maker) -> Result<Arc<WasmProvider>, LoadError> {
     let guests = maker.runtime().handle.clone();
     let first = match drive(&guests, true, maker.make()).await {
-        Ok(first) => first?,
+        Ok((first, _)) => first?,
         Err(Panicked) => return Err(LoadError::Start("made the host fail".into())),
     };
     let queue = Arc::new(Queue::default());
@@ -152,14 +146,17 @@ impl Actor {
                 },
             };
             let Some(work) = self.next(&mut instance).await else { return };
-            let began = Instant::now();
-            let ended = self.tending(drive(&self.guests, self.quick, perform(instance, work))).await;
-            self.quick = began.elapsed() < QUICK;
-            home = ended.unwrap_or_else(|Panicked| {
-                tracing::error!(provider = &*self.maker.spec.name, "host code panicked inside a call of this provider");
-                self.announcer().announce(Occurrence::Down);
-                None
-            });
+            home = match self.tending(drive(&self.guests, self.quick, perform(instance, work))).await {
+                Ok((survivor, computed)) => {
+                    self.quick = computed < QUICK;
+                    survivor
+                }
+                Err(Panicked) => {
+                    tracing::error!(provider = &*self.maker.spec.name, "host code panicked inside a call of this provider");
+                    self.announcer().announce(Occurrence::Down);
+                    None
+                }
+            };
             // Calls that end at once would otherwise never let go of the thread.
             tokio::task::consume_budget().await;
         }
@@ -199,12 +196,12 @@ impl Actor {
                 return None;
             }
             match self.tending(drive(&self.guests, self.quick, self.maker.make())).await {
-                Ok(Ok(fresh)) => {
+                Ok((Ok(fresh), _)) => {
                     health.started(Instant::now());
                     self.announcer().announce(Occurrence::Up);
                     return Some(fresh);
                 }
-                Ok(Err(error)) => tracing::warn!(provider = &*self.maker.spec.name, "no fresh instance: {error}"),
+                Ok((Err(error), _)) => tracing::warn!(provider = &*self.maker.spec.name, "no fresh instance: {error}"),
                 Err(Panicked) => tracing::error!(provider = &*self.maker.spec.name, "host code panicked while making an instance"),
             }
         }
@@ -328,53 +325,4 @@ fn finish<T>(instance: Box<Instance>, what: &str, outcome: Outcome<T>, reply: Re
     // Whoever asked may have gone.
     let _ = reply.send(answer);
     survivor
-}
-
-/// Host code panicked inside the call.
-struct Panicked;
-
-/// Runs a call that owns its instance: here if it ends at its first poll, else on the threads for guests.
-async fn drive<T: Send + 'static>(guests: &Handle, here: bool, call: impl Future<Output = T> + Send + 'static) -> Result<T, Panicked> {
-    // The instance is inside the call, and goes with it: nobody sees what a panic left behind.
-    let mut call = Box::pin(AssertUnwindSafe(call).catch_unwind());
-    if here && let Poll::Ready(ended) = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await {
-        return ended.map_err(|_| Panicked);
-    }
-    match guests.spawn(call).await {
-        Ok(ended) => ended.map_err(|_| Panicked),
-        Err(_) => Err(Panicked),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_in_host_code_is_caught_here_and_on_the_threads_for_guests() {
-        let guests = Handle::current();
-        let panics = |yields: bool| async move {
-            if yields {
-                tokio::task::yield_now().await;
-            }
-            panic!("as this test wants");
-        };
-        for (here, yields) in [(true, false), (true, true), (false, false)] {
-            assert!(drive(&guests, here, panics(yields)).await.is_err());
-        }
-    }
-
-    #[tokio::test]
-    async fn a_call_moves_only_if_it_does_not_end_at_once() {
-        let guests = Handle::current();
-        let task = || async { tokio::task::try_id() };
-        assert!(drive(&guests, true, task()).await.is_ok_and(|task| task.is_none()));
-        assert!(drive(&guests, false, task()).await.is_ok_and(|task| task.is_some()));
-        let moved = drive(&guests, true, async {
-            tokio::task::yield_now().await;
-            tokio::task::try_id()
-        });
-        // The test itself is no task.
-        assert!(moved.await.ok().flatten().is_some());
-    }
 }

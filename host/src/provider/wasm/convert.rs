@@ -24,6 +24,8 @@ use crate::{
 
 /// Bytes of a `version` (`reading.version` in the WIT).
 const MAX_VERSION_BYTES: usize = 1024;
+/// Bytes of the reason in an error. More is no reason any more.
+const MAX_REASON_BYTES: usize = 4096;
 /// 2^53: below it every whole number has an exact f64 (rules at the head of the WIT package).
 const NUMBERS_BELOW: f64 = 9_007_199_254_740_992.0;
 /// Characters of a faulty value that a warning shows.
@@ -37,11 +39,21 @@ pub(super) struct Taker<'a> {
 pub(super) fn error(error: guest::Error) -> Error {
     match error {
         guest::Error::NotFound => Error::NotFound,
-        guest::Error::Invalid(reason) => Error::Invalid(reason),
-        guest::Error::Denied(reason) => Error::Denied(reason),
-        guest::Error::Unavailable(reason) => Error::unavailable(reason),
-        guest::Error::Failed(reason) => Error::Failed(reason),
+        guest::Error::Invalid(reason) => Error::Invalid(cut(reason)),
+        guest::Error::Denied(reason) => Error::Denied(cut(reason)),
+        guest::Error::Unavailable(reason) => Error::unavailable(cut(reason)),
+        guest::Error::Failed(reason) => Error::Failed(cut(reason)),
     }
+}
+
+/// A reason, which goes to clients and into the log, without what is too much of it.
+fn cut(mut reason: String) -> String {
+    if reason.len() > MAX_REASON_BYTES {
+        reason.truncate(reason.floor_char_boundary(MAX_REASON_BYTES));
+        reason.push('…');
+        reason.shrink_to_fit();
+    }
+    reason
 }
 
 /// What a client is told of an answer past the cap, wherever it was noticed.
@@ -298,5 +310,16 @@ mod tests {
             assert_eq!(priority(0.25), Some(0.25));
             assert_eq!(priority(f64::NAN), None);
         });
+    }
+
+    #[test]
+    fn a_reason_past_its_cap_is_cut_between_characters() {
+        let reason = |error| match error {
+            Error::Failed(reason) => reason,
+            other => panic!("{other}"),
+        };
+        let fits = "é".repeat(MAX_REASON_BYTES / 2);
+        assert_eq!(reason(error(guest::Error::Failed(fits.clone()))), fits);
+        assert_eq!(reason(error(guest::Error::Failed(format!("a{fits}")))), format!("a{}…", &fits[2..]));
     }
 }

@@ -16,6 +16,7 @@ mod actor;
 mod bindings;
 mod component;
 mod convert;
+mod drive;
 pub mod engine;
 mod health;
 mod imports;

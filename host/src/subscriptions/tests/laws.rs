@@ -333,7 +333,7 @@ impl Host {
     /// Takes what was announced to the driver, as the host's pump does.
     fn pump(&self) {
         while let Some(event) = self.queue.try_recv() {
-            self.subscriptions.event(event);
+            drop(self.subscriptions.event(event));
         }
     }
 
@@ -541,14 +541,16 @@ async fn past_the_bound_every_subscriber_of_the_provider_is_told() {
     host.load(&other).await;
     let listener = host.listen();
     listener.subscribe(vec!["x://a".into(), "x://b".into()]).await.unwrap();
-    host.subscriptions.event(crate::provider::ProviderEvent {
+    let event = crate::provider::ProviderEvent {
         source: flood.announcer.source(),
         down: false,
         up: false,
         updated: Updated::All,
         list_changed: false,
-    });
-    host.rest().await;
+    };
+    let mut dealt_with = Box::pin(host.subscriptions.event(event));
+    assert!((&mut dealt_with).now_or_never().is_none(), "whoever passes events on waits, so that they are joined and not queued");
+    dealt_with.await;
     let notices: Vec<_> = std::iter::from_fn(|| waits(&listener)).filter(|notice| *notice != Notice::ListChanged).collect();
     assert_eq!(notices, [updated("x://a")]);
 }

@@ -1,9 +1,16 @@
 //! The accept loop: which connections there are, how long their headers may take, and how they end.
 //!
 //! Invariants: small answers go out at once (`TCP_NODELAY`; without it each waits some 40 ms on Linux); a connection that says nothing is
-//! closed; one more than the cap is told so and closed, and takes no room; nothing here ends the loop but the shutdown.
+//! closed, and so is one that takes nothing of its answer; one more than the cap is told so and closed, and takes no room; nothing here
+//! ends the loop but the shutdown.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use axum::Router;
 use hyper_util::{
@@ -11,16 +18,20 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinSet,
+    time::{Sleep, sleep},
 };
 
 /// Connections at once, if the process may have the files: half for the streams of the sessions and listens there may be, and then some.
 const CONNECTIONS: usize = 18_000;
 /// How long a request's headers may take to arrive, counted from the end of the one before.
 const HEADER_TIME: Duration = Duration::from_secs(30);
+/// How long a client may take nothing of what is being written to it. The answer to a large read waits in memory for it, and a stream that
+/// nobody reads keeps its session alive; a client that comes back to its stream is told what it missed.
+const WRITE_TIME: Duration = Duration::from_secs(60);
 /// How long requests in flight, and streams being ended, may take at the shutdown.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 /// Bytes of a request's headers. The longest URI there is takes 11 KiB of them, as base64 in `Mcp-Name`.
@@ -44,14 +55,17 @@ pub struct Limits {
     pub connections: usize,
     /// How long a request's headers may take to arrive; also how long a connection may idle between requests.
     pub header_time: Duration,
+    /// How long a client may take nothing of what is being written to it; then its connection is closed.
+    pub write_time: Duration,
     /// How long what is in flight may take at the shutdown.
     pub shutdown_time: Duration,
 }
 
 impl Default for Limits {
-    /// 18,000 connections or 90 % of the file descriptors this process may have, whichever is less; 30 s for headers; 5 s at the shutdown.
+    /// 18,000 connections or 90 % of the file descriptors this process may have, whichever is less; 30 s for headers; 60 s for a client
+    /// that stalls; 5 s at the shutdown.
     fn default() -> Self {
-        Self { connections: connection_cap(descriptors()), header_time: HEADER_TIME, shutdown_time: SHUTDOWN_TIME }
+        Self { connections: connection_cap(descriptors()), header_time: HEADER_TIME, write_time: WRITE_TIME, shutdown_time: SHUTDOWN_TIME }
     }
 }
 
@@ -147,7 +161,7 @@ async fn connection(stream: TcpStream, router: Router, handshake: Arc<impl Hands
         .header_read_timeout(limits.header_time)
         .max_header_size(HEADER_BYTES)
         .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(io), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(Patient::new(io, limits.write_time)), TowerToHyperService::new(router));
     let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
     tokio::pin!(connection);
     let ended = tokio::select! {
@@ -159,6 +173,62 @@ async fn connection(stream: TcpStream, router: Router, handshake: Arc<impl Hands
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");
+    }
+}
+
+/// What is written to, while the other end takes some of it from time to time.
+struct Patient<I> {
+    io: I,
+    time: Duration,
+    /// Runs while a write waits.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<I> Patient<I> {
+    fn new(io: I, time: Duration) -> Self {
+        Self { io, time, stalled: None }
+    }
+
+    fn bounded<T>(&mut self, context: &mut Context<'_>, write: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if write.is_ready() {
+            self.stalled = None;
+            return write;
+        }
+        let time = self.time;
+        ready!(self.stalled.get_or_insert_with(|| Box::pin(sleep(time))).as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is written to it")))
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, buffer)
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Patient<I> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let write = Pin::new(&mut self.io).poll_write(context, bytes);
+        self.bounded(context, write)
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, slices: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let write = Pin::new(&mut self.io).poll_write_vectored(context, slices);
+        self.bounded(context, write)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flush = Pin::new(&mut self.io).poll_flush(context);
+        self.bounded(context, flush)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shutdown = Pin::new(&mut self.io).poll_shutdown(context);
+        self.bounded(context, shutdown)
     }
 }
 
@@ -191,5 +261,24 @@ mod tests {
             assert_eq!(connection_cap(files), cap, "{files:?}");
         }
         assert_eq!(descriptors().is_some(), cfg!(target_os = "linux"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_given_up_and_one_that_takes_little_is_not() {
+        let time = Duration::from_secs(60);
+        let (io, mut client) = tokio::io::duplex(16);
+        let mut io = Patient::new(io, time);
+        let reading = async {
+            let mut byte = [0];
+            for _ in 0..16 {
+                sleep(time - Duration::from_secs(1)).await;
+                client.read_exact(&mut byte).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(io.write_all(&[0; 32]), reading);
+        assert!(written.is_ok());
+        let began = tokio::time::Instant::now();
+        assert_eq!(io.write_all(&[0; 32]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(began.elapsed(), time);
     }
 }

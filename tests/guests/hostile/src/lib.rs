@@ -4,7 +4,7 @@
 //! `hostile://loop`, `hostile://sleep` (for ever, inside WASI), `hostile://allocate` (for ever), `hostile://huge` (1 GB, or as much as
 //! there is), `hostile://big/<bytes>`, `hostile://bad-utf8`, `hostile://flood` (100,000 lines on stderr), `hostile://long-line` (1 MiB
 //! without an end), `hostile://announce` (what is not its own, and no URIs), `hostile://announce-huge` (32 MiB of URIs),
-//! `hostile://random` (1 MiB of it at once), `hostile://pollables` (10,000 handles kept),
+//! `hostile://random` (1 MiB of it at once), `hostile://pollables` (10,000 handles kept), `hostile://sockets` (says how many it got),
 //! `hostile://timers` (2,000 timers; says how many it got), `hostile://timer-names`, `hostile://timer-trap` (traps when a timer fires).
 //!
 //! Lists, by the setting `list` or the last `hostile://list/<mode>` read: `endless` (pages for ever), `huge` (100,000 entries on a page),
@@ -138,6 +138,11 @@ impl resources::Guest for Hostile {
                     std::mem::forget(wasi::clocks::monotonic_clock::subscribe_duration(1));
                 }
                 text("held")
+            }
+            "sockets" => {
+                use wasi::sockets::{network::IpAddressFamily, tcp_create_socket::create_tcp_socket, udp_create_socket::create_udp_socket};
+                let made = [create_tcp_socket(IpAddressFamily::Ipv4).is_ok(), create_udp_socket(IpAddressFamily::Ipv4).is_ok()];
+                text(made.iter().filter(|made| **made).count().to_string())
             }
             "flood" => {
                 let mut stderr = std::io::stderr().lock();
