@@ -67,14 +67,14 @@ impl Setup {
     /// # Errors
     /// A missing binary or component, with the command that makes it; a host that ends at once, with what it said.
     pub async fn start(self) -> Result<Host> {
-        Host::run(self.prepare()?, "127.0.0.1:0").await
+        Host::run(self.prepare().await?, "127.0.0.1:0").await
     }
 
     /// Makes the folder that a host would be started in: a wharf.toml, and the plugins folder beside it.
     ///
     /// # Errors
     /// A missing component, with the command that makes it.
-    pub fn prepare(self) -> Result<TempDir> {
+    pub async fn prepare(self) -> Result<TempDir> {
         let folder = tempfile::tempdir()?;
         let plugins = folder.path().join("plugins");
         fs::create_dir(&plugins)?;

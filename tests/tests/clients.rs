@@ -34,7 +34,7 @@ async fn whole_round(program: &str, script: &str, era: &str, way: Way) -> Result
     let wharf = binary()?;
     let (host, folder) = match way {
         Way::Http | Way::Attached => (Some(setup().start().await?), None),
-        Way::Stdio => (None, Some(setup().prepare()?)),
+        Way::Stdio => (None, Some(setup().prepare().await?)),
     };
     // Somebody else listens, so that the ticking goes on when the client has left.
     let mut other = None;

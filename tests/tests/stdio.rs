@@ -38,7 +38,7 @@ fn subscription(message: &Value) -> Option<&str> {
 
 #[tokio::test]
 async fn nothing_but_messages_is_on_stdout_whatever_a_guest_prints() -> Result<()> {
-    let folder = Setup::new().guest("ticker").prepare()?;
+    let folder = Setup::new().guest("ticker").prepare().await?;
     let mut pipe = Pipe::run(folder.path(), &["--log", "info"])?;
     initialize(&mut pipe).await?;
     pipe.call("r", "resources/read", json!({ "uri": "ticker://count/a" })).await?;
@@ -50,7 +50,7 @@ async fn nothing_but_messages_is_on_stdout_whatever_a_guest_prints() -> Result<(
 
 #[tokio::test]
 async fn the_end_of_stdin_ends_the_process_with_0_even_in_the_middle_of_a_message() -> Result<()> {
-    let folder = Setup::new().guest("handbook").prepare()?;
+    let folder = Setup::new().guest("handbook").prepare().await?;
     let pipe = Pipe::run(folder.path(), &[])?;
     let (status, log) = pipe.end().await?;
     ensure!(status.success() && log.is_empty(), "a process that nobody spoke to: {status}: {log}");
@@ -72,7 +72,7 @@ async fn the_end_of_stdin_ends_the_process_with_0_even_in_the_middle_of_a_messag
 
 #[tokio::test]
 async fn two_processes_of_the_same_command_serve_at_the_same_time() -> Result<()> {
-    let folder = Setup::new().guest("handbook").guest("ticker").prepare()?;
+    let folder = Setup::new().guest("handbook").guest("ticker").prepare().await?;
     let mut pipes = [Pipe::run(folder.path(), &[])?, Pipe::run(folder.path(), &[])?];
     for pipe in &mut pipes {
         pipe.call("d", "server/discover", modern(json!({}))?).await?;
@@ -95,7 +95,7 @@ async fn to_attach_where_no_host_is_fails_and_says_what_to_do() -> Result<()> {
     let url = host.url();
     host.end("INT").await?;
     for (url, says) in [(&*url, "start it with `wharf serve`"), ("https://127.0.0.1:1/mcp", "only http://"), ("nothing", "only http://")] {
-        let folder = Setup::new().prepare()?;
+        let folder = Setup::new().prepare().await?;
         let (status, log) = Pipe::run(folder.path(), &["--attach", url])?.end().await?;
         ensure!(status.code() == Some(1) && log.contains(says), "{url}: {status}: {log}");
     }

@@ -32,13 +32,11 @@ use super::{
     encode::{self, Answer},
     era::{self, Era, Said},
     error::RpcError,
-    message::{self, Id, Incoming, Message, Rejected, Request},
+    message::{self, ID_CAP, Id, Incoming, Message, Rejected, Request},
 };
 
 /// Listens that one client may have open. What the official SDKs' servers allow; each holds a listener with its set.
 pub const LISTENS: usize = 1024;
-/// Bytes of a request's id, as JSON: it is kept while the request is open, and stands in every message of a listen.
-pub const ID_BYTES: usize = 1024;
 
 /// What became of a request.
 pub enum Outcome<L> {
@@ -224,9 +222,6 @@ impl<B: Backend> Pipe<B> {
 
     /// The id as it is compared, if no open request has it.
     fn free_id(&self, id: Id<'_>) -> Result<Box<str>, RpcError> {
-        if id.as_json().len() > ID_BYTES {
-            return Err(RpcError::invalid_request(format!("`id` has at most {ID_BYTES} bytes")));
-        }
         let id = comparable(id.as_json());
         if self.in_flight.contains_key(&id) {
             return Err(RpcError::invalid_request(format!("`id` {id} is that of a request that is still open")));
@@ -380,7 +375,7 @@ fn cancelled(message: &[u8]) -> Option<Box<str>> {
     }
     let cancelled: Cancelled<'_> = serde_json::from_slice(message).ok()?;
     let id = cancelled.params.id.get();
-    (id.len() <= ID_BYTES).then(|| comparable(id))
+    (id.len() <= ID_CAP).then(|| comparable(id))
 }
 
 /// An id as JSON in one form: the same string may be written in several ways.
