@@ -25,11 +25,3 @@ pub mod provider;
 pub mod subscriptions;
 pub mod transport;
 pub mod uri;
-
-#[cfg(test)]
-extern crate self as wharf;
-
-#[cfg(test)]
-#[path = "../tests/common/memory.rs"]
-#[allow(dead_code, missing_docs, clippy::expect_used)]
-mod memory;

@@ -1,8 +1,9 @@
-//! `cargo xtask …`: set-up, guest builds, the demo and the whole test run.
+//! `cargo xtask …`: set-up, guest builds, the demo, the whole test run and benchmarks.
 //!
 //! Whatever a task needs it sets up by itself, once: a second run finds it done. Every child process that uses the network has a time
 //! limit, so that a task fails instead of hanging.
 
+mod bench;
 mod clients;
 mod demo;
 mod guests;
@@ -25,6 +26,7 @@ Usage: cargo xtask TASK
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
   guests --dir DIR            build the provider in DIR, and put it into plugins/
   clients                     install the MCP clients of the end-to-end tests
+  bench load                  how long components take to load, with an empty compile cache and a full one
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
 packages, in the user's cache folder). WHARF_GUEST_TOOLCHAIN sets it for all tasks; the flag wins.
@@ -40,6 +42,7 @@ enum Task {
     Guests { toolchain: Choice },
     Guest { dir: PathBuf },
     Clients,
+    Bench,
 }
 
 fn parse(arguments: &[String]) -> Result<Task> {
@@ -60,6 +63,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
             None => bail!("`cargo xtask guests --dir` wants a folder"),
         },
         "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
+        "bench" if rest == ["load"] => Ok(Task::Bench),
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "help" | "-h" | "--help" => Ok(Task::Help),
         _ => bail!("there is no task `{}`", arguments.join(" ")),
@@ -75,6 +79,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
         Task::Guest { dir } => guests::build_one(&repo, Choice::from_user(None)?, &dir)?,
         Task::Clients => clients::install(&repo)?,
+        Task::Bench => bench::load(&repo)?,
     }
     Ok(())
 }

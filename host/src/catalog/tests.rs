@@ -13,6 +13,8 @@ use crate::provider::{
     memory::{Memory, live, reading},
 };
 
+mod asked_again;
+
 const LOADING: Duration = Duration::from_secs(3);
 
 struct World {
@@ -322,6 +324,8 @@ async fn a_list_waits_for_all_that_load_and_a_read_for_those_that_may_go_before(
     assert_eq!(world.uris().await, ["x://a", "x://b"]);
     assert_eq!(start.elapsed(), LOADING, "a list waits for all, and then goes on without");
     world.catalog.refuse(3);
+    world.catalog.refuse(2);
+    assert_eq!(world.read("x://b").await.unwrap(), "b", "one that serves goes on");
     assert!(world.catalog.resources(&Caller, None).now_or_never().is_some(), "for one that was refused nobody waits");
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
 mod attach;
+mod compile;
 mod logging;
 mod serve;
 mod signals;
@@ -23,15 +24,23 @@ struct Cli {
 enum Command {
     /// Loads the providers and serves them, over HTTP until Ctrl-C, or over stdio
     Serve(serve::Args),
+    /// Compiles the component on stdin for the host that started this
+    #[command(hide = true)]
+    CompileComponent(compile::Args),
 }
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
     let Cli { logging, command } = Cli::parse();
-    let Command::Serve(args) = &command;
-    logging::start(&logging, if args.is_stdio() { "warn" } else { "info" });
+    // Its stderr is for the host that started it: no log.
+    if let Command::CompileComponent(args) = command {
+        return compile::run(args);
+    }
+    let over_stdio = matches!(&command, Command::Serve(args) if args.is_stdio());
+    logging::start(&logging, if over_stdio { "warn" } else { "info" });
     let result = match command {
         Command::Serve(args) => serve::run(args, logging.is_json()),
+        Command::CompileComponent(_) => Ok(()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

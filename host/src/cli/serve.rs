@@ -17,7 +17,7 @@ use wharf::{
     transport::http::{HttpSettings, PATH},
 };
 
-use super::{attach, signals::Signals};
+use super::{attach, compile, signals::Signals};
 
 /// Where it listens if nothing else is said.
 const DEFAULT_HTTP: &str = "127.0.0.1:8089";
@@ -98,7 +98,8 @@ pub(super) fn run_to_end(served: impl Future<Output = Result<()>>) -> Result<()>
 async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let report = move |report: Report| voice.report(&report);
-    let host = Host::builder().config(config).plugins(&plugins).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    let builder = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation());
+    let host = builder.loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
     let shutdown = async {
         signals.next().await;
@@ -141,7 +142,7 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
             done.lock().unwrap_or_else(PoisonError::into_inner).push(report.name);
         }
     };
-    let host = Host::builder().config(config).plugins(&plugins).on_report(report).start().await?;
+    let host = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation()).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();

@@ -46,7 +46,7 @@ use crate::{
     provider::{
         Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
-        wasm::{Runtime, RuntimeError},
+        wasm::{Compilation, Runtime, RuntimeError},
     },
     subscriptions::Subscriptions,
     transport::{
@@ -82,6 +82,7 @@ pub struct Builder {
     config: Config,
     plugins: Option<PathBuf>,
     loading_time: Option<Duration>,
+    compilation: Compilation,
     report: Option<Arc<dyn Fn(Report) + Send + Sync>>,
 }
 
@@ -108,6 +109,13 @@ impl Builder {
         self
     }
 
+    /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
+    #[must_use]
+    pub fn compilation(mut self, compilation: Compilation) -> Self {
+        self.compilation = compilation;
+        self
+    }
+
     /// Called with what became of each provider of the folder and of the configuration, as soon as it is known.
     #[must_use]
     pub fn on_report(mut self, report: impl Fn(Report) + Send + Sync + 'static) -> Self {
@@ -122,7 +130,7 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, report } = self;
+        let Self { config, plugins, loading_time, compilation, report } = self;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
         let subscriptions = Subscriptions::new(catalog.clone());
@@ -136,7 +144,7 @@ impl Builder {
         };
         let server = Arc::new(Server::new(catalog.clone(), subscriptions.clone(), info));
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
-        let loader = Arc::new(Loader::new(Runtime::new()?, catalog.clone(), queue));
+        let loader = Arc::new(Loader::new(Runtime::with(compilation)?, catalog.clone(), queue));
         let plan = plugins.map_or_else(|| Plan::of_config(&config), |folder| Plan::new(&folder, &config));
         let placed = loader.arrange(&plan.providers);
         let report = report.unwrap_or_else(|| Arc::new(|_| ()));
@@ -295,7 +303,7 @@ impl Host {
 }
 
 /// Takes what providers announce to where it belongs.
-async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
+pub(crate) async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
     loop {
         let mut event = queue.recv().await;
         // A fresh instance may list something else.
@@ -303,5 +311,35 @@ async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subs
             catalog.list_changed(event.source);
         }
         subscriptions.event(event).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{Position, Rules},
+        provider::{
+            Occurrence,
+            memory::{Memory, live},
+        },
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fresh_instance_and_one_that_says_so_are_asked_for_their_lists() {
+        let queue = Arc::<EventQueue>::default();
+        let catalog = Catalog::new(LOADING_TIME, [0; 8]);
+        let provider = Memory::new(1, &queue, live());
+        catalog.arrange(false, vec![Position { slot: 1, name: "p".into(), rules: Rules::default() }]);
+        catalog.load(provider.clone(), &provider.announcer).await.unwrap();
+        let pump = tokio::spawn(pump(queue, catalog.clone(), Subscriptions::new(catalog.clone())));
+        for (uri, what) in [("x://a", Occurrence::Up), ("x://b", Occurrence::ListChanged)] {
+            let mut changes = catalog.changes();
+            provider.put(uri, "");
+            provider.announcer.announce(what);
+            tokio::time::timeout(LOADING_TIME, changes.changed()).await.expect("it is not asked").unwrap();
+            assert_eq!(catalog.snapshot().candidates(uri).len(), 1);
+        }
+        pump.abort();
     }
 }

@@ -1,12 +1,7 @@
 //! Loads providers: file, compiler, first instance, lists, catalog.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::{task::JoinSet, time::Instant};
 
@@ -15,7 +10,7 @@ use crate::{
     catalog::{Catalog, Position},
     provider::{
         Announcer, Error, EventQueue, Provider, Source,
-        wasm::{LoadError, MAX_FILE_BYTES, Runtime},
+        wasm::{LoadError, Runtime},
     },
 };
 
@@ -48,16 +43,6 @@ pub enum Fate {
     },
     /// It does not; says why.
     Refused(String),
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("{0}")]
-    File(std::io::Error),
-    #[error("it is not a file")]
-    NotAFile,
-    #[error(transparent)]
-    Component(#[from] LoadError),
 }
 
 /// Loads providers into a catalog, and ends them.
@@ -104,10 +89,9 @@ impl Loader {
         while loading.join_next().await.is_some() {}
     }
 
-    async fn load_one(&self, slot: u32, Planned { spec, path, .. }: Planned) -> Result<Fate, Refusal> {
+    async fn load_one(&self, slot: u32, Planned { spec, path, .. }: Planned) -> Result<Fate, LoadError> {
         let began = Instant::now();
-        let bytes = read(path).await?;
-        let compiled = self.runtime.compile(&spec.name, bytes).await?;
+        let compiled = self.runtime.load(&spec.name, &path).await?;
         let announcer = Announcer::new(Source { slot, generation: 1 }, self.queue.clone());
         let provider = compiled.start(spec, announcer.clone()).await?;
         self.serving.lock().push(provider.clone());
@@ -126,33 +110,4 @@ impl Loader {
         let serving = std::mem::take(&mut *self.serving.lock());
         futures_util::future::join_all(serving.iter().map(|provider| provider.close())).await;
     }
-}
-
-async fn read(path: PathBuf) -> Result<Bytes, Refusal> {
-    tokio::task::spawn_blocking(move || read_now(&path)).await.unwrap_or_else(|error| Err(Refusal::File(error.into())))
-}
-
-/// What it is is looked at before it is opened, which would wait for ever for a pipe that nobody writes to. The size is looked at before
-/// the content, and again after: a growing file must not fill the memory.
-fn read_now(path: &Path) -> Result<Bytes, Refusal> {
-    use std::io::Read;
-
-    if !std::fs::metadata(path).map_err(Refusal::File)?.is_file() {
-        return Err(Refusal::NotAFile);
-    }
-    let file = std::fs::File::open(path).map_err(Refusal::File)?;
-    let metadata = file.metadata().map_err(Refusal::File)?;
-    if !metadata.is_file() {
-        return Err(Refusal::NotAFile);
-    }
-    let too_large = |bytes: u64| Refusal::Component(LoadError::TooLarge(usize::try_from(bytes).unwrap_or(usize::MAX)));
-    if metadata.len() > MAX_FILE_BYTES as u64 {
-        return Err(too_large(metadata.len()));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Refusal::File)?;
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(too_large(bytes.len() as u64));
-    }
-    Ok(bytes.into())
 }

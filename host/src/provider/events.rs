@@ -248,6 +248,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_joined_is_bounded_too() {
+        let these = |range: std::ops::Range<usize>| Updated::These(range.map(|n| Arc::from(format!("x://{n}"))).collect());
+        let mut updated = these(0..WAITING_URIS - 1);
+        updated.join(these(WAITING_URIS - 1..WAITING_URIS));
+        assert!(matches!(&updated, Updated::These(uris) if uris.len() == WAITING_URIS));
+        updated.join(these(0..1));
+        assert_eq!(updated, Updated::All);
+        updated.join(these(0..1));
+        assert_eq!(updated, Updated::All);
+    }
+
+    #[test]
     fn the_last_state_of_an_instance_counts() {
         let (announcer, queue) = announcer();
         for what in [Occurrence::Down, Occurrence::Up, Occurrence::Down] {

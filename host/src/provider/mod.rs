@@ -9,7 +9,9 @@ mod error;
 mod events;
 pub mod fixed;
 mod ledger;
+// Some of it is for the tests over a socket only.
 #[cfg(test)]
+#[allow(dead_code)]
 pub(crate) mod memory;
 mod types;
 pub mod wasm;

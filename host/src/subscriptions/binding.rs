@@ -85,8 +85,8 @@ pub(super) struct Binding {
     pub walked: bool,
     /// The catalog changed again before a walk had come to its end: there may have been an owner between the one before and the next.
     pub passed: bool,
-    /// Walks in a row that found what was there before.
-    pub fruitless: u32,
+    /// Walks that announcements asked for since one found something else than the one before.
+    pub searches: u32,
     /// Fires when the next walk that an announcement asks for may begin.
     pub search: Option<Timer>,
 }
@@ -135,10 +135,9 @@ impl Binding {
             && candidates.iter().zip(&self.path).all(|(candidate, step)| candidate.step() == *step)
     }
 
-    /// Whether an instance of this source has to do with it.
-    pub fn concerns(&self, source: Source) -> bool {
+    /// Whether this source owns it.
+    pub fn is_owned_by(&self, source: Source) -> bool {
         self.owner.as_ref().is_some_and(|owner| owner.candidate.source == source)
-            || self.held.iter().any(|held| held.candidate.source == source)
     }
 
     /// How often in a row this source's `subscribe` failed for now.

@@ -203,6 +203,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_is_put_back_comes_in_its_order_and_wakes_who_waits() {
+        let outbox = Outbox::default();
+        let uris: Vec<Arc<str>> = (0..20).map(|n| format!("x://{n}").into()).collect();
+        for uri in &uris {
+            outbox.push(uri);
+            assert!(ready(&outbox).is_some());
+        }
+        tokio::time::advance(PAUSE).await;
+        let next = outbox.next();
+        tokio::pin!(next);
+        // Nothing is due any more, so only a wake can end this wait.
+        assert!((&mut next).now_or_never().is_none());
+        outbox.resume_after(0);
+        let (_, first) = tokio::time::timeout(PAUSE, next).await.expect("it is not woken");
+        let rest = std::iter::from_fn(|| ready(&outbox)).map(|(_, notice)| notice);
+        let again: Vec<_> = std::iter::once(first).chain(rest).collect();
+        assert_eq!(again, uris.iter().map(|uri| updated(uri)).collect::<Vec<_>>());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn an_unsubscribed_uri_is_not_told_any_more() {
         let outbox = Outbox::default();
         outbox.push(&"x://a".into());

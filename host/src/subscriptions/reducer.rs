@@ -7,6 +7,8 @@
 //! - When an owner changes, the new one watches before the listeners are told, and they are told before the old one is let go.
 //! - A listener that was answered while nobody watched for it is owed one `updated` as soon as somebody does.
 
+mod search;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -15,11 +17,11 @@ use std::{
 
 use super::{
     LimitError,
-    binding::{Binding, Call, Held, Owner, Standing, Watch},
+    binding::{Binding, Owner, Standing, Watch},
 };
 use crate::{
     catalog::{Candidate, Snapshot},
-    provider::{Error, Source, Updated},
+    provider::{Source, Updated},
 };
 
 /// URIs one listener may subscribe to.
@@ -138,9 +140,6 @@ impl Reducer {
         for uri in uris {
             let Some((uri, binding)) = find(&mut self.bindings, uri) else { continue };
             let Some(standing) = binding.listeners.get_mut(&listener) else { continue };
-            if standing.tickets.contains(&ticket) {
-                continue;
-            }
             if binding.owner.as_ref().is_some_and(Owner::is_settled) {
                 standing.answered = true;
                 continue;
@@ -249,13 +248,13 @@ impl Reducer {
             }
         }
         // A candidate that announces what it then does not take must not keep the host asking.
-        match binding.fruitless {
-            0 => binding.dirty = true,
+        match binding.searches {
+            0 => (binding.searches, binding.dirty) = (1, true),
             _ if binding.search.is_some() => {}
-            fruitless => {
+            searches => {
                 self.timers += 1;
                 binding.search = Some(self.timers);
-                self.effects.push(Effect::Retry(uri.clone(), self.timers, pause(fruitless).min(SEARCH_PAUSE)));
+                self.effects.push(Effect::Retry(uri.clone(), self.timers, pause(searches).min(SEARCH_PAUSE)));
             }
         }
         self.advance(&uri);
@@ -289,8 +288,8 @@ impl Reducer {
 
     /// An instance died, or there is a fresh one, or both.
     pub(super) fn instance(&mut self, source: Source, up: bool) {
-        let concerned: Vec<_> = self.bindings.iter().filter(|(_, binding)| binding.concerns(source)).map(|(uri, _)| uri.clone()).collect();
-        for uri in concerned {
+        let owned: Vec<_> = self.bindings.iter().filter(|(_, binding)| binding.is_owned_by(source)).map(|(uri, _)| uri.clone()).collect();
+        for uri in owned {
             let Some(binding) = self.bindings.get_mut(&uri) else { continue };
             binding.bury();
             match &mut binding.owner {
@@ -314,6 +313,7 @@ impl Reducer {
         let Some((uri, binding)) = find(&mut self.bindings, uri) else { return };
         if binding.search == Some(timer) {
             (binding.search, binding.dirty) = (None, true);
+            binding.searches = binding.searches.saturating_add(1);
         } else if let Some(owner) = &mut binding.owner
             && let Watch::Paused { attempt, timer: waits } = owner.watch
             && waits == timer
@@ -321,173 +321,6 @@ impl Reducer {
             owner.watch = Watch::Due { attempt };
         }
         self.advance(&uri);
-    }
-
-    /// A `subscribe` or a probe has been answered.
-    pub(super) fn subscribed(&mut self, uri: &Arc<str>, result: Result<(), Error>) {
-        let Some(binding) = self.bindings.get_mut(uri) else { return };
-        let (candidate, instance, probe) = match binding.call.take() {
-            Some(Call::Subscribe { candidate, instance }) => (candidate, instance, false),
-            Some(Call::Probe(candidate)) => (candidate, 0, true),
-            other => {
-                binding.call = other;
-                return;
-            }
-        };
-        // What an instance answered that is gone by now holds no longer.
-        let result = match result {
-            Ok(()) if !probe && candidate.ledger.instance() != instance => Err(Error::unavailable("its instance is gone")),
-            result => result,
-        };
-        let watch = match &result {
-            Ok(()) if probe => Some(Watch::Unwatchable),
-            Ok(()) => {
-                candidate.ledger.watch(uri.clone());
-                binding.held.push(Held { candidate: candidate.clone(), instance });
-                Some(Watch::Watched)
-            }
-            Err(Error::NotFound) => None,
-            Err(error) if error.is_passing() && !probe => {
-                let attempt = binding.attempt(candidate.source);
-                self.timers += 1;
-                Some(Watch::Paused { attempt: attempt + 1, timer: self.timers })
-            }
-            // A template's only candidate that cannot be asked now may still own it: it is asked for the content anyway.
-            Err(_) => Some(Watch::Unwatchable),
-        };
-        let retrying = binding.walk.is_none() && binding.owner.as_ref().is_some_and(|owner| owner.candidate.source == candidate.source);
-        match watch {
-            // Somebody else may own it now, or nobody.
-            None if retrying => binding.dirty = true,
-            None => {}
-            // The walk was for a catalog that is gone, or nobody listens any more: `advance` makes use of what is held, or ends it.
-            Some(_) if binding.dirty || binding.listeners.is_empty() => {}
-            Some(watch) => {
-                if let Watch::Paused { attempt, timer } = watch {
-                    self.effects.push(Effect::Retry(uri.clone(), timer, pause(attempt)));
-                }
-                self.settle(uri, Some(Owner { candidate, watch }));
-            }
-        }
-        self.advance(uri);
-    }
-
-    /// An `unsubscribe` has been answered, well or not.
-    pub(super) fn unsubscribed(&mut self, uri: &Arc<str>) {
-        if let Some(binding) = self.bindings.get_mut(uri)
-            && matches!(binding.call, Some(Call::Unsubscribe))
-        {
-            binding.call = None;
-            self.advance(uri);
-        }
-    }
-
-    /// Does the next thing for one URI, if no call is in flight for it.
-    fn advance(&mut self, uri: &Arc<str>) {
-        loop {
-            let Some(binding) = self.bindings.get_mut(uri) else { return };
-            if binding.call.is_some() {
-                return;
-            }
-            binding.bury();
-            if binding.listeners.is_empty() {
-                (binding.owner, binding.walk, binding.dirty) = (None, None, false);
-                match binding.held.pop() {
-                    Some(held) => self.let_go(uri, held),
-                    None => drop(self.bindings.remove(uri)),
-                }
-                return;
-            }
-            if std::mem::take(&mut binding.dirty) {
-                binding.begin_walk(self.snapshot.candidates(uri));
-            }
-            if let Some(walk) = &mut binding.walk {
-                let Some(candidate) = walk.next() else {
-                    self.settle(uri, None);
-                    continue;
-                };
-                binding.path.push(candidate.step());
-                if binding.held.iter().any(|held| held.candidate.source == candidate.source) {
-                    self.settle(uri, Some(Owner { candidate, watch: Watch::Watched }));
-                } else if candidate.provider.offers().subscriptions {
-                    self.ask(uri, candidate);
-                } else if candidate.matched.is_none() {
-                    self.settle(uri, Some(Owner { candidate, watch: Watch::Unwatchable }));
-                } else {
-                    binding.call = Some(Call::Probe(candidate.clone()));
-                    self.effects.push(Effect::Probe(uri.clone(), candidate));
-                }
-                continue;
-            }
-            if let Some(owner) = &binding.owner
-                && matches!(owner.watch, Watch::Due { .. })
-            {
-                let candidate = owner.candidate.clone();
-                self.ask(uri, candidate);
-                return;
-            }
-            let owner = binding.owner.as_ref().map(|owner| owner.candidate.source);
-            if let Some(at) = binding.held.iter().position(|held| Some(held.candidate.source) != owner) {
-                let held = binding.held.swap_remove(at);
-                self.let_go(uri, held);
-            }
-            return;
-        }
-    }
-
-    fn ask(&mut self, uri: &Arc<str>, candidate: Candidate) {
-        if let Some(binding) = self.bindings.get_mut(uri) {
-            binding.call = Some(Call::Subscribe { candidate: candidate.clone(), instance: candidate.ledger.instance() });
-            self.effects.push(Effect::Subscribe(uri.clone(), candidate));
-        }
-    }
-
-    fn let_go(&mut self, uri: &Arc<str>, held: Held) {
-        if let Some(binding) = self.bindings.get_mut(uri) {
-            held.candidate.ledger.unwatch(uri);
-            binding.call = Some(Call::Unsubscribe);
-            self.effects.push(Effect::Unsubscribe(uri.clone(), held.candidate));
-        }
-    }
-
-    /// A walk, or another try at the owner, has come to an end.
-    fn settle(&mut self, uri: &Arc<str>, owner: Option<Owner>) {
-        let Some(binding) = self.bindings.get_mut(uri) else { return };
-        let before = binding.owner.as_ref().map(|owner| owner.candidate.source);
-        let after = owner.as_ref().map(|owner| owner.candidate.source);
-        let changed = std::mem::take(&mut binding.passed) || (binding.walked && before != after);
-        let settled = owner.as_ref().is_none_or(Owner::is_settled);
-        let watching = owner.as_ref().is_some_and(Owner::is_settled);
-        if changed {
-            binding.fruitless = 0;
-        } else if binding.walked && binding.walk.is_some() {
-            binding.fruitless += 1;
-        }
-        (binding.walk, binding.walked, binding.owner) = (None, true, owner);
-        let mut answered = Vec::new();
-        for (listener, standing) in &mut binding.listeners {
-            if standing.answered && (changed || (watching && standing.owed)) {
-                self.effects.push(Effect::Tell(*listener, uri.clone()));
-            }
-            if settled {
-                standing.answered |= !standing.tickets.is_empty();
-                answered.append(&mut standing.tickets);
-            }
-            standing.owed = standing.answered && !watching;
-        }
-        for ticket in answered {
-            self.settle_ticket(ticket);
-        }
-    }
-
-    fn settle_ticket(&mut self, ticket: Ticket) {
-        if let Some(pending) = self.tickets.get_mut(&ticket) {
-            pending.open -= 1;
-            if pending.open == 0 {
-                self.tickets.remove(&ticket);
-                self.effects.push(Effect::Answer(ticket));
-            }
-        }
     }
 }
 

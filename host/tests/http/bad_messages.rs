@@ -139,7 +139,7 @@ async fn foreign_cursors_are_refused() {
 
 #[tokio::test]
 async fn pages_join_to_the_whole_list() {
-    let served = Served::new(|memory| (0..2500).for_each(|n| memory.set(&format!("x://r/{n:04}"), ""))).await;
+    let served = Served::new(|memory| (0..2500).for_each(|n| memory.put(&format!("x://r/{n:04}"), ""))).await;
     let session = served.session("2025-11-25").await;
     let mut uris = Vec::new();
     let mut cursor = None;
@@ -157,8 +157,8 @@ async fn pages_join_to_the_whole_list() {
 #[tokio::test]
 async fn errors_of_providers_come_in_each_eras_own_form() {
     let served = Served::new(|memory| {
-        memory.put(ResourceInfo::new("x://denied", "denied"), Err(Error::Denied("not yours".into())));
-        memory.put(ResourceInfo::new("x://invalid", "invalid"), Err(Error::Invalid("no such day".into())));
+        memory.insert(ResourceInfo::new("x://denied", "denied"), Err(Error::Denied("not yours".into())));
+        memory.insert(ResourceInfo::new("x://invalid", "invalid"), Err(Error::Invalid("no such day".into())));
     })
     .await;
     let session = served.session("2025-11-25").await;

@@ -154,7 +154,7 @@ async fn a_session_is_told_that_the_lists_changed() {
     let session = served.session("2025-11-25").await;
     let mut stream = session.stream(&[]).await;
     let before = session.ask("resources/list", json!({})).await.result();
-    served.memory.set("x://new", "new");
+    served.memory.put("x://new", "new");
     served.memory.announce_list();
     assert_eq!(told(&mut stream).await, list_changed());
     let after = session.ask("resources/list", json!({})).await.result();
@@ -211,7 +211,7 @@ async fn a_batch_is_answered_in_its_order_in_a_session_of_2025_03_26() {
 
 #[tokio::test]
 async fn answers_to_a_batch_that_grow_too_large_are_refused_one_by_one() {
-    let served = Served::new(|memory| memory.set(B, &"b".repeat(13 << 20))).await;
+    let served = Served::new(|memory| memory.put(B, &"b".repeat(13 << 20))).await;
     let session = served.session("2025-03-26").await;
     let read = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": B } });
     let batch = json!([read(1), read(2), read(3), read(4), { "jsonrpc": "2.0", "id": 5, "method": "ping" }]);

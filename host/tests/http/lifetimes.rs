@@ -56,7 +56,7 @@ async fn the_shutdown_cuts_off_what_does_not_finish() {
 async fn a_stalled_reader_slows_nobody_and_loses_nothing() {
     const COUNT: usize = 1_500;
     let uris: Vec<String> = (0..COUNT).map(|n| format!("x://r/{n}/{}", "a".repeat(8_000))).collect();
-    let served = Served::new(|memory| uris.iter().for_each(|uri| memory.set(uri, ""))).await;
+    let served = Served::new(|memory| uris.iter().for_each(|uri| memory.put(uri, ""))).await;
     let stalled = served.session("2025-03-26").await;
     for uris in uris.chunks(50) {
         let entry = |uri| json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": { "uri": uri } });

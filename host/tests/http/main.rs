@@ -16,7 +16,7 @@ mod templates;
 use bytes::Bytes;
 use common::{
     http::{Connection, Served},
-    memory::Memory,
+    memory::{Memory, body},
 };
 use serde_json::{Value, json};
 use wharf::{
@@ -35,9 +35,9 @@ pub fn fill(memory: &Memory) {
     info.mime_type = Some("text/plain".into());
     info.size = Some(2);
     info.annotations = Some(Annotations { audience: Some(vec![Role::User]), priority: Some(1.0), last_modified: Some(0) });
-    memory.put(info, Ok(Body::Text("ä\"\n".into())));
-    memory.set(B, "b");
-    memory.put(ResourceInfo::new("x://logo", "logo"), Ok(Body::Blob(Bytes::from_static(PNG))));
+    memory.insert(info, Ok(body(Body::Text("ä\"\n".into()))));
+    memory.put(B, "b");
+    memory.insert(ResourceInfo::new("x://logo", "logo"), Ok(body(Body::Blob(Bytes::from_static(PNG)))));
     memory.template(TemplateInfo::new("x://t/{name}", "t"));
 }
 

@@ -102,7 +102,7 @@ async fn a_listen_is_acknowledged_first_and_told_of_what_it_asked_for_only() {
     let expected = json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "_meta": tag, "uri": A } });
     assert_eq!(stream.event().await.unwrap().data, expected);
     assert_eq!(told(&mut other).await, updated(B));
-    served.memory.set("x://new", "new");
+    served.memory.put("x://new", "new");
     served.memory.announce_list();
     let expected = json!({ "jsonrpc": "2.0", "method": "notifications/resources/list_changed", "params": { "_meta": tag } });
     assert_eq!(stream.event().await.unwrap().data, expected);

@@ -37,8 +37,8 @@ impl Client {
     /// One whose pipes hold so many bytes.
     pub async fn with_pipes_of(bytes: usize) -> Self {
         let World { memory, catalog, subscriptions } = World::new(|memory: &Memory| {
-            memory.set(A, "a");
-            memory.set(B, "b");
+            memory.put(A, "a");
+            memory.put(B, "b");
         })
         .await;
         let info = Info { name: "wharf".into(), title: None, version: "0.1.0".into(), instructions: None };

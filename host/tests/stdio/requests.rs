@@ -119,7 +119,7 @@ async fn notifications_wait_until_the_client_is_initialized() {
     let mut client = Client::new().await;
     client.legacy(0, "initialize", json!({ "protocolVersion": "2025-11-25" })).await;
     client.answer(0).await;
-    client.memory.set("x://new", "new");
+    client.memory.put("x://new", "new");
     client.memory.announce_list();
     assert!(client.is_silent().await);
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;

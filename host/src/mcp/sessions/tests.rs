@@ -2,33 +2,43 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::sync::watch;
 
 use super::*;
-use crate::{catalog::Caller, memory::World};
+use crate::{
+    catalog::{Caller, Catalog, Position, Rules},
+    host::pump,
+    provider::{
+        EventQueue,
+        memory::{Memory, live},
+    },
+    subscriptions::Subscriptions,
+};
 
 const A: &str = "x://a";
 const B: &str = "x://b";
 
-async fn world() -> World {
-    World::new(|memory| {
-        memory.set(A, "a");
-        memory.set(B, "b");
-    })
-    .await
-}
-
 /// A table for so many, whose streams end when the sender says so.
 struct Table {
-    world: World,
+    memory: Arc<Memory>,
+    subscriptions: Subscriptions,
     sessions: Sessions,
     stop: watch::Sender<bool>,
 }
 
 impl Table {
     async fn new(cap: usize) -> Self {
-        Self { world: world().await, sessions: Sessions::new(cap), stop: watch::Sender::new(false) }
+        let queue = Arc::<EventQueue>::default();
+        let memory = Memory::new(1, &queue, live());
+        memory.put(A, "a");
+        memory.put(B, "b");
+        let catalog = Catalog::new(Duration::from_secs(3), [0; 8]);
+        catalog.arrange(false, vec![Position { slot: 1, name: "memory".into(), rules: Rules::default() }]);
+        catalog.load(memory.clone(), &memory.announcer).await.unwrap();
+        let subscriptions = Subscriptions::new(catalog.clone());
+        tokio::spawn(pump(queue, catalog, subscriptions.clone()));
+        Self { memory, subscriptions, sessions: Sessions::new(cap), stop: watch::Sender::new(false) }
     }
 
     fn open(&self) -> Result<Arc<Session>, OpenError> {
-        self.sessions.open("2025-11-25", self.world.subscriptions.listen(Caller, false))
+        self.sessions.open("2025-11-25", self.subscriptions.listen(Caller, false))
     }
 
     async fn subscribed(&self, uris: &[&str]) -> Arc<Session> {
@@ -109,7 +119,7 @@ async fn a_newer_stream_takes_over_from_one_that_is_stalled() {
     assert!(stalled.next().now_or_never().is_none(), "it waits for a notice, and is not asked again");
     let mut newer = table.stream(&session, None).unwrap();
     assert!(newer.next().now_or_never().is_none());
-    table.world.memory.update(A, "new");
+    table.memory.update(A, "new");
     assert_eq!(uri(&newer.next().await.unwrap()), A);
     assert!(stalled.next().await.is_none());
     drop(stalled);
@@ -136,9 +146,9 @@ async fn a_session_that_ends_leaves_though_a_stalled_stream_still_holds_it() {
     let session = table.subscribed(&[A]).await;
     let mut stalled = table.stream(&session, None).unwrap();
     assert!(stalled.next().now_or_never().is_none());
-    table.world.memory.subscribed(&[A]).await;
+    table.memory.subscribed(&[A]).await;
     assert!(table.sessions.close(&session.id()));
-    table.world.memory.subscribed(&[]).await;
+    table.memory.subscribed(&[]).await;
     assert!(stalled.next().await.is_none());
     assert!(table.stream(&session, None).is_none());
     assert!(!table.sessions.close(&session.id()));
@@ -149,9 +159,9 @@ async fn what_was_told_after_the_last_event_id_is_told_again_once() {
     let table = Table::new(9).await;
     let session = table.subscribed(&[A, B]).await;
     let mut first = table.stream(&session, None).unwrap();
-    table.world.memory.update(A, "1");
+    table.memory.update(A, "1");
     let seen = first.next().await.unwrap();
-    table.world.memory.update(B, "1");
+    table.memory.update(B, "1");
     assert_eq!(uri(&first.next().await.unwrap()), B);
     drop(first);
     let mut second = table.stream(&session, Some(&seen.id.unwrap().to_string())).unwrap();
@@ -166,7 +176,7 @@ async fn an_event_id_of_another_session_or_of_nobody_says_nothing() {
     let table = Table::new(9).await;
     let (session, other) = (table.subscribed(&[A]).await, table.subscribed(&[A]).await);
     let mut streams = [table.stream(&session, None).unwrap(), table.stream(&other, None).unwrap()];
-    table.world.memory.update(A, "1");
+    table.memory.update(A, "1");
     let [own, foreign] = streams.each_mut().map(|stream| stream.next());
     let (own, foreign) = (own.await.unwrap().id.unwrap(), foreign.await.unwrap().id.unwrap().to_string());
     assert_eq!(session.parse_event_id(&own.to_string(), 1), Some(own.number));

@@ -1,6 +1,6 @@
 //! From bytes to a compiled component that is known to fit this host, or to the reason why it does not.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use wasmtime::{
     Engine,
@@ -35,6 +35,12 @@ const LIVE: [&str; 5] = ["subscriptions", "timer-handler", "file-handler", "fetc
 /// Why a file is not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
+    /// It cannot be read; in the system's words.
+    #[error("{0}")]
+    File(String),
+    /// It is a folder, a pipe or a device.
+    #[error("it is not a file")]
+    NotAFile,
     /// It is larger than [`MAX_FILE_BYTES`].
     #[error("the file has {0} bytes, and at most {max} are loaded: build it for size, and strip it", max = MAX_FILE_BYTES)]
     TooLarge(usize),
@@ -53,6 +59,18 @@ pub enum LoadError {
     /// It is cut off or broken, or uses what this host has switched off.
     #[error("it is not a valid component, or still being written: {0}")]
     Invalid(String),
+    /// Compiling it takes longer than it may.
+    #[error("compiling it took longer than {0:?} and was stopped: build it for size, and strip it")]
+    CompileTime(Duration),
+    /// Compiling it takes more computing time than it may.
+    #[error("compiling it took more than {0:?} of computing time and was stopped: build it for size, and strip it")]
+    CompileWork(Duration),
+    /// Compiling it takes more memory than it may, in bytes.
+    #[error("compiling it took more memory than the {mib} MiB that it may: build it for size, and strip it", mib = .0 >> 20)]
+    CompileMemory(u64),
+    /// The compiler ended without a result; says how.
+    #[error("it could not be compiled: {0}")]
+    Compile(String),
     /// The compiler panicked, or the process is ending.
     #[error("the compiler failed on it: please report this, with the file")]
     CompilerFailed,
@@ -88,14 +106,12 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Blocks while it compiles.
-    pub(super) fn new(runtime: Arc<Runtime>, bytes: &[u8]) -> Result<Self, LoadError> {
-        check_header(bytes)?;
-        let component = Component::from_binary(runtime.engine(), bytes).map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
-        let names = Names::of(&component, runtime.engine());
+    /// Checks that it fits.
+    pub(super) fn new(runtime: Arc<Runtime>, component: &Component) -> Result<Self, LoadError> {
+        let names = Names::of(component, runtime.engine());
         names.check_exports()?;
         names.check_imports()?;
-        let pre = runtime.linker.instantiate_pre(&component).map_err(|error| LoadError::Import(format!("{error:#}")))?;
+        let pre = runtime.linker.instantiate_pre(component).map_err(|error| LoadError::Import(format!("{error:#}")))?;
         let exports = Exports {
             resources: resources::GuestIndices::new(&pre).map_err(wrong("resources"))?,
             subscriptions: names
@@ -169,7 +185,7 @@ fn wrong(interface: &'static str) -> impl FnOnce(wasmtime::Error) -> LoadError {
 }
 
 /// What can be told from the file's first bytes, with better words than the parser has.
-fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
+pub(super) fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
     if bytes.len() > MAX_FILE_BYTES {
         return Err(LoadError::TooLarge(bytes.len()));
     }
@@ -245,7 +261,7 @@ fn contract(name: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use std::{future::poll_fn, task::Poll, time::Duration};
+    use std::{future::poll_fn, task::Poll};
 
     use super::*;
     use crate::provider::{Source, wasm::Limits};
@@ -294,7 +310,9 @@ mod tests {
                 (instance $resources (export "list" (func $f)) (export "templates" (func $f)) (export "read" (func $f)))
                 (export "wharf:provider/resources@0.1.0" (instance $resources)))"#,
         );
-        let compiled = Compiled::new(Runtime::new().unwrap(), &looping.unwrap()).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let component = Component::from_binary(runtime.engine(), &looping.unwrap()).unwrap();
+        let compiled = Compiled::new(runtime, &component).unwrap();
         let deadline = Duration::from_millis(50);
         let spec = Spec { limits: Limits { deadline, ..Limits::default() }, ..Spec::new("loop") };
         let announcer = Announcer::new(Source { slot: 1, generation: 1 }, Arc::default());

@@ -1,12 +1,15 @@
 //! What all components share: the engine, its clock, and the threads for guests that take their time.
 
-use std::{io, num::NonZero, sync::Arc, thread, time::Duration};
+use std::{io, num::NonZero, path::Path, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
-use wasmtime::{Config, Engine, component::Linker};
+use wasmtime::{
+    Config, Engine,
+    component::{Component, Linker},
+};
 
 use super::{
+    compile::{Compilation, Compiling},
     component::{Compiled, LoadError},
     imports,
     instance::HostState,
@@ -41,13 +44,24 @@ pub struct Runtime {
     /// Runs what does not end at its first poll. Only `Drop` takes it.
     guests: Option<tokio::runtime::Runtime>,
     pub(super) handle: tokio::runtime::Handle,
-    /// Compiling uses all cores already, and up to 350 MiB for one Python component.
-    compiling: Arc<Semaphore>,
+    compiling: Arc<Compiling>,
 }
 
 impl Runtime {
-    /// Sets up the engine and starts its threads. They end when the last reference is dropped.
+    /// Sets up the engine and starts its threads. They end when the last reference is dropped. Components are compiled in this process, and
+    /// their machine code is not kept.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
     pub fn new() -> Result<Arc<Self>, RuntimeError> {
+        Self::with(Compilation::default())
+    }
+
+    /// As [`Runtime::new`], with a compiler and a cache of your choice.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn with(compilation: Compilation) -> Result<Arc<Self>, RuntimeError> {
         let broken = |error: wasmtime::Error| RuntimeError::Engine(format!("{error:#}"));
         let engine = Engine::new(&config()).map_err(broken)?;
         let mut linker = Linker::new(&engine);
@@ -57,27 +71,31 @@ impl Runtime {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_GUEST_THREADS);
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
         let handle = guests.handle().clone();
-        Ok(Arc::new(Self { engine, linker, guests: Some(guests), handle, compiling: Arc::new(Semaphore::new(1)) }))
+        let compiling = Compiling::new(engine.clone(), compilation);
+        Ok(Arc::new(Self { engine, linker, guests: Some(guests), handle, compiling }))
     }
 
-    /// Checks and compiles a component, off the async threads and one at a time. `name` is for the log. Takes up to some seconds for the
-    /// components of interpreted languages.
+    /// Checks and compiles the component in a file, or takes its machine code from the compile cache, off the async threads. `name` is for
+    /// the log. Takes a millisecond from the cache, up to some seconds for the components of interpreted languages, and longer where others
+    /// have their turn before: one component is compiled at a time, the smallest first.
     ///
     /// # Errors
     /// Each way in which the file is no provider for this host; the text says which, and what to do.
+    pub async fn load(self: &Arc<Self>, name: &str, path: &Path) -> Result<Compiled, LoadError> {
+        self.check(self.compiling.file(name, path).await?).await
+    }
+
+    /// As [`Runtime::load`], for a component that is in memory.
+    ///
+    /// # Errors
+    /// As [`Runtime::load`].
     pub async fn compile(self: &Arc<Self>, name: &str, bytes: Bytes) -> Result<Compiled, LoadError> {
-        let turn = self.compiling.clone().acquire_owned().await.map_err(|_| LoadError::CompilerFailed)?;
+        self.check(self.compiling.bytes(name, bytes).await?).await
+    }
+
+    async fn check(self: &Arc<Self>, component: Component) -> Result<Compiled, LoadError> {
         let runtime = self.clone();
-        let began = std::time::Instant::now();
-        // wasmtime counts a panic while it compiles as a bug, not as a vulnerability; here it is one more way not to load.
-        let compiling = tokio::task::spawn_blocking(move || {
-            // Held until it is done, also where whoever asked has gone: a compilation cannot be stopped.
-            let _turn = turn;
-            Compiled::new(runtime, &bytes)
-        });
-        let compiled = compiling.await.map_err(|_| LoadError::CompilerFailed)??;
-        tracing::debug!(provider = name, took = ?began.elapsed(), "compiled");
-        Ok(compiled)
+        tokio::task::spawn_blocking(move || Compiled::new(runtime, &component)).await.map_err(|_| LoadError::CompilerFailed)?
     }
 
     pub(super) fn engine(&self) -> &Engine {
@@ -100,7 +118,7 @@ impl std::fmt::Debug for Runtime {
     }
 }
 
-fn config() -> Config {
+pub(super) fn config() -> Config {
     let mut config = Config::new();
     config
         .concurrency_support(false)

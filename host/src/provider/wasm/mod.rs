@@ -1,7 +1,7 @@
 //! Providers that are WebAssembly components.
 //!
 //! [`Runtime`] holds what all of them share: the engine, its clock, and the threads that run guests which do not answer at once.
-//! [`Runtime::compile`] makes a [`Compiled`] of a file's bytes or says what is wrong with it; [`Compiled::start`] makes a
+//! [`Runtime::load`] makes a [`Compiled`] of a file or says what is wrong with it (how: [`Compilation`]); [`Compiled::start`] makes a
 //! [`WasmProvider`] of it, which is a [`Provider`](super::Provider) like any other.
 //!
 //! Invariants kept here:
@@ -14,6 +14,9 @@
 mod actor;
 #[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::expect_used)]
 mod bindings;
+#[cfg(unix)]
+mod cache;
+pub mod compile;
 mod component;
 mod convert;
 mod drive;
@@ -23,6 +26,8 @@ mod imports;
 mod instance;
 pub mod limits;
 mod log;
+#[cfg(unix)]
+mod precompiled;
 mod queue;
 mod timers;
 mod wasi;
@@ -30,6 +35,7 @@ mod wasi;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use actor::WasmProvider;
+pub use compile::{CacheFolder, Compilation, Compiler};
 pub use component::{Compiled, LoadError, MAX_FILE_BYTES};
 pub use engine::{Runtime, RuntimeError};
 pub use limits::Limits;

@@ -30,7 +30,7 @@ pub enum Verdict {
 /// A provider as the test sees it.
 pub struct Player {
     pub source: Source,
-    announcer: Announcer,
+    pub announcer: Announcer,
     memory: Arc<Memory>,
     pub present: bool,
     pub alive: bool,
@@ -41,6 +41,8 @@ pub struct Player {
     pub verdicts: BTreeMap<String, Verdict>,
     /// Its next `subscribe` fails for now.
     pub fails: bool,
+    /// And so does the next read that looks whether it is the owner, which then counts as one (design §2).
+    pub fails_to_read: bool,
     /// Raised at each change of a content.
     versions: BTreeMap<String, u64>,
 }
@@ -99,6 +101,7 @@ impl World {
                 lists: BTreeSet::new(),
                 verdicts: BTreeMap::new(),
                 fails: false,
+                fails_to_read: false,
                 versions: BTreeMap::new(),
             }
         });
@@ -257,8 +260,12 @@ impl World {
                 self.reducer.unsubscribed(&uri);
             }
             Kind::Probe => {
-                let found = verdict(player, &uri) != Verdict::NotFound;
-                self.reducer.subscribed(&uri, if found { Ok(()) } else { Err(Error::NotFound) });
+                let result = match verdict(player, &uri) {
+                    _ if std::mem::take(&mut player.fails_to_read) => Err(Error::unavailable("not now")),
+                    Verdict::NotFound => Err(Error::NotFound),
+                    Verdict::Accepts | Verdict::Denies => Ok(()),
+                };
+                self.reducer.subscribed(&uri, result);
             }
             Kind::Subscribe => {
                 let result = match verdict(player, &uri) {
