@@ -3,7 +3,7 @@ use std::{future::Future, sync::Arc};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 
-use super::{Complete, Fixed, List, Read, RegisterError, ResourceHandle, TemplateHandle, Watching, What};
+use super::{Complete, Family, Fixed, List, Read, RegisterError, ResourceHandle, TemplateHandle, Watching, What};
 use crate::{
     provider::{Annotations, Completion, CompletionRequest, Error, Icon, ReadRequest, Reading, ResourceInfo, TemplateInfo, TemplateMatch},
     uri::{self, template::Template},
@@ -13,56 +13,48 @@ use crate::{
 macro_rules! described {
     () => {
         /// Name for people.
-        #[must_use]
         pub fn title(mut self, title: impl Into<String>) -> Self {
             self.info.title = Some(title.into());
             self
         }
 
         /// What it is, for the model to decide whether to read it.
-        #[must_use]
         pub fn description(mut self, description: impl Into<String>) -> Self {
             self.info.description = Some(description.into());
             self
         }
 
         /// Media type of what a read gives; of a template, only if all its family has it.
-        #[must_use]
         pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
             self.info.mime_type = Some(mime_type.into());
             self
         }
 
         /// One more icon.
-        #[must_use]
         pub fn icon(mut self, icon: Icon) -> Self {
             self.info.icons.get_or_insert_default().push(icon);
             self
         }
 
         /// Hints for the client.
-        #[must_use]
         pub fn annotations(mut self, annotations: Annotations) -> Self {
             self.info.annotations = Some(annotations);
             self
         }
 
         /// MCP's `_meta`.
-        #[must_use]
         pub fn meta(mut self, meta: Map<String, Value>) -> Self {
             self.info.meta = Some(meta);
             self
         }
 
         /// It never changes: a subscription to it stands, and is told nothing.
-        #[must_use]
         pub fn not_subscribable(mut self) -> Self {
             self.watching.pointless = true;
             self
         }
 
         /// Called when the first client subscribes to a URI; answers when changes are heard of from then on.
-        #[must_use]
         pub fn on_subscribe<F, A>(mut self, hook: F) -> Self
         where
             F: Fn(Arc<str>, Option<Arc<TemplateMatch>>) -> A + Send + Sync + 'static,
@@ -73,7 +65,6 @@ macro_rules! described {
         }
 
         /// Called when the last client has left a URI whose `on_subscribe` succeeded.
-        #[must_use]
         pub fn on_unsubscribe<F, A>(mut self, hook: F) -> Self
         where
             F: Fn(Arc<str>) -> A + Send + Sync + 'static,
@@ -126,7 +117,7 @@ impl ResourceBuilder {
         let Self { fixed, info, watching } = self;
         uri::check(&info.uri).map_err(|reason| RegisterError::InvalidUri { uri: info.uri.to_string(), reason })?;
         let (name, uri) = (info.name.clone(), info.uri.clone());
-        let id = fixed.add(name.clone(), What::Resource(info), reader(read), watching)?;
+        let id = fixed.add(name.clone(), What::Resource(Box::new(info)), reader(read), watching)?;
         Ok(ResourceHandle { fixed: Arc::downgrade(&fixed), name, id, uri })
     }
 }
@@ -182,7 +173,7 @@ impl TemplateBuilder {
         let template = Template::parse(&info.uri_template)
             .map_err(|error| RegisterError::Template { template: info.uri_template.to_string(), error })?;
         let name = info.name.clone();
-        let what = What::Template { info, template: template.clone(), list, complete };
+        let what = What::Template(Box::new(Family { info, template: template.clone(), list, complete }));
         let id = fixed.add(name.clone(), what, reader(read), watching)?;
         Ok(TemplateHandle { fixed: Arc::downgrade(&fixed), name, id, template })
     }

@@ -60,8 +60,15 @@ struct Watching {
 }
 
 enum What {
-    Resource(ResourceInfo),
-    Template { info: TemplateInfo, template: Template, list: Option<List>, complete: Option<Complete> },
+    Resource(Box<ResourceInfo>),
+    Template(Box<Family>),
+}
+
+struct Family {
+    info: TemplateInfo,
+    template: Template,
+    list: Option<List>,
+    complete: Option<Complete>,
 }
 
 struct Entry {
@@ -158,7 +165,8 @@ impl Fixed {
         }
         // One that a template's `list` gave is listed, so it comes without a match.
         entries.by_name.values().find_map(|entry| {
-            let What::Template { info, template, .. } = &entry.what else { return None };
+            let What::Template(family) = &entry.what else { return None };
+            let Family { info, template, .. } = &**family;
             if matched.is_some_and(|matched| matched.uri_template != info.uri_template) {
                 return None;
             }
@@ -192,9 +200,9 @@ impl Provider for Fixed {
             let mut reuse = Some(Reuse::UntilAnnounced);
             for entry in entries {
                 match &entry.what {
-                    What::Resource(info) => resources.push(info.clone()),
-                    What::Template { list: None, .. } => {}
-                    What::Template { info, list: Some(list), .. } => {
+                    What::Resource(info) => resources.push((**info).clone()),
+                    What::Template(family) => {
+                        let Family { info, list: Some(list), .. } = &**family else { continue };
                         reuse = None;
                         match list().await {
                             Ok(listed) => resources.extend(listed),
@@ -212,7 +220,7 @@ impl Provider for Fixed {
     fn templates(&self) -> Answer<'_, Vec<TemplateInfo>> {
         let entries = self.entries.read();
         let templates = entries.by_name.values().filter_map(|entry| match &entry.what {
-            What::Template { info, .. } => Some(info.clone()),
+            What::Template(family) => Some(family.info.clone()),
             What::Resource(_) => None,
         });
         let templates = Ok(templates.collect());
@@ -242,7 +250,7 @@ impl Provider for Fixed {
 
     fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion> {
         let complete = self.entries.read().by_name.values().find_map(|entry| match &entry.what {
-            What::Template { info, complete, .. } if info.uri_template == request.uri_template => complete.clone(),
+            What::Template(family) if family.info.uri_template == request.uri_template => family.complete.clone(),
             _ => None,
         });
         match complete {
