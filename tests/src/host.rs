@@ -67,6 +67,14 @@ impl Setup {
     /// # Errors
     /// A missing binary or component, with the command that makes it; a host that ends at once, with what it said.
     pub async fn start(self) -> Result<Host> {
+        Host::run(self.prepare().await?, "127.0.0.1:0").await
+    }
+
+    /// Makes the folder that a host would be started in: a wharf.toml, and the plugins folder beside it.
+    ///
+    /// # Errors
+    /// A missing component, with the command that makes it.
+    pub async fn prepare(self) -> Result<TempDir> {
         let folder = tempfile::tempdir()?;
         let plugins = folder.path().join("plugins");
         fs::create_dir(&plugins)?;
@@ -83,7 +91,7 @@ impl Setup {
             }
         }
         fs::write(folder.path().join("wharf.toml"), &self.config)?;
-        Host::run(folder).await
+        Ok(folder)
     }
 }
 
@@ -97,10 +105,10 @@ pub struct Host {
 }
 
 impl Host {
-    async fn run(folder: TempDir) -> Result<Self> {
+    async fn run(folder: TempDir, at: &str) -> Result<Self> {
         let binary = binary()?;
         let mut child = Command::new(&binary)
-            .args(["serve", "--http", "127.0.0.1:0", "--config", "wharf.toml"])
+            .args(["serve", "--http", at, "--config", "wharf.toml"])
             .current_dir(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -172,6 +180,15 @@ impl Host {
         found.with_context(|| format!("waiting for {text:?}; the host said:\n{}", self.log()))
     }
 
+    /// Kills it, and starts it anew at the same address.
+    ///
+    /// # Errors
+    /// As [`Setup::start`].
+    pub async fn restart(mut self) -> Result<Self> {
+        within("the host's death", async { Ok(self.child.kill().await?) }).await?;
+        Self::run(self.folder, &self.address).await
+    }
+
     /// Sends a signal, as `kill` names it, and waits for the end.
     ///
     /// # Errors
@@ -187,7 +204,7 @@ impl Host {
     }
 }
 
-fn binary() -> Result<PathBuf> {
+pub(crate) fn binary() -> Result<PathBuf> {
     // Tests run as TARGET/PROFILE/deps/NAME; the binary is TARGET/PROFILE/wharf.
     let test = env::current_exe()?;
     let profile = test.ancestors().nth(2).context("a test outside of cargo's target folder")?;

@@ -6,9 +6,9 @@ use tracing_subscriber::{EnvFilter, fmt};
 /// What is logged, and how.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// What is logged: error, warn, info, debug, trace; or a filter such as `wharf=debug`
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "info", value_parser = parse)]
-    log: String,
+    /// What is logged: error, warn, info, debug, trace; or a filter such as `wharf=debug` [default: info; warn with --stdio]
+    #[arg(long, global = true, value_name = "LEVEL", value_parser = parse)]
+    log: Option<String>,
     /// How it is logged
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     log_format: Format,
@@ -32,8 +32,10 @@ fn parse(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-pub(super) fn start(args: &Args) {
-    let subscriber = fmt().with_env_filter(EnvFilter::new(&args.log)).with_writer(std::io::stderr).with_target(false);
+/// `default` is the level if none is asked for.
+pub(super) fn start(args: &Args, default: &str) {
+    let subscriber =
+        fmt().with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default))).with_writer(std::io::stderr).with_target(false);
     if args.is_json() {
         subscriber.json().flatten_event(true).init();
     } else {

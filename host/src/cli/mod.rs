@@ -1,8 +1,10 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
+mod attach;
 mod compile;
 mod logging;
 mod serve;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -20,7 +22,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Loads the providers and serves them over HTTP until Ctrl-C
+    /// Loads the providers and serves them, over HTTP until Ctrl-C, or over stdio
     Serve(serve::Args),
     /// Compiles the component on stdin for the host that started this
     #[command(hide = true)]
@@ -34,7 +36,8 @@ pub fn main() -> ExitCode {
     if let Command::CompileComponent(args) = command {
         return compile::run(args);
     }
-    logging::start(&logging);
+    let over_stdio = matches!(&command, Command::Serve(args) if args.is_stdio());
+    logging::start(&logging, if over_stdio { "warn" } else { "info" });
     let result = match command {
         Command::Serve(args) => serve::run(args, logging.is_json()),
         Command::CompileComponent(_) => Ok(()),

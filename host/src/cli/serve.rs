@@ -17,7 +17,7 @@ use wharf::{
     transport::http::{HttpSettings, PATH},
 };
 
-use super::compile;
+use super::{attach, compile, signals::Signals};
 
 /// Where it listens if nothing else is said.
 const DEFAULT_HTTP: &str = "127.0.0.1:8089";
@@ -25,6 +25,8 @@ const DEFAULT_HTTP: &str = "127.0.0.1:8089";
 const DEFAULT_CONFIG: &str = "wharf.toml";
 /// The folder beside the wharf.toml, or in the current folder.
 const DEFAULT_PLUGINS: &str = "plugins";
+/// How long a request over stdio waits for providers that load: the process has only begun, and its client gives it a while.
+const STDIO_LOADING_TIME: Duration = Duration::from_secs(5);
 /// After so long the user is told what is still being loaded.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -34,6 +36,12 @@ pub(super) struct Args {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8089, or what wharf.toml says]
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
+    /// Serve the client that started this process, over stdin and stdout
+    #[arg(long, conflicts_with = "http")]
+    stdio: bool,
+    /// With --stdio: serve what the host at this URL serves, such as http://127.0.0.1:8089/mcp, instead of loading providers
+    #[arg(long, value_name = "URL", requires = "stdio", conflicts_with_all = ["plugins", "config"])]
+    attach: Option<String>,
     /// The folder with the .wasm files [default: plugins beside the wharf.toml, or ./plugins]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
@@ -42,27 +50,71 @@ pub(super) struct Args {
     config: Option<PathBuf>,
 }
 
+impl Args {
+    /// Whether stdin and stdout are the client's.
+    pub(super) fn is_stdio(&self) -> bool {
+        self.stdio
+    }
+}
+
 /// What the user is told: lines for people, or log events.
 #[derive(Clone, Copy)]
 struct Voice {
     json: bool,
+    /// Only what is wrong: clients keep what a server says on stderr, and show it as its faults.
+    quiet: bool,
 }
 
 pub(super) fn run(args: Args, json: bool) -> Result<()> {
-    let voice = Voice { json };
+    if let Some(url) = args.attach {
+        return attach::run(&url);
+    }
+    let voice = Voice { json, quiet: args.stdio };
     let path = args.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
     let mut config = path.as_deref().map(Config::read).transpose()?.unwrap_or_default();
     let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
     let plugins = args.plugins.or(config.server.plugins.take()).unwrap_or(beside);
+    if args.stdio {
+        return run_to_end(serve_stdio(config, plugins, voice));
+    }
     let address = match args.http.or(config.server.http) {
         Some(address) => address,
         None => DEFAULT_HTTP.parse().context("the default address")?,
     };
+    run_to_end(serve(config, plugins, address, voice))
+}
+
+/// Runs a command that serves.
+pub(super) fn run_to_end(served: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let served = runtime.block_on(serve(config, plugins, address, voice));
-    // What still runs now cannot be stopped, such as a compilation or a read of a file that does not come: the process ends without it.
+    let served = runtime.block_on(served);
+    // What still runs now cannot be stopped, such as a compilation or a read of stdin or of a file that does not come: the process ends
+    // without it.
     runtime.shutdown_background();
     served
+}
+
+/// Serves one client until it closes stdin, or a signal comes.
+async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<()> {
+    let mut signals = Signals::new().context("cannot listen for signals")?;
+    let report = move |report: Report| voice.report(&report);
+    let builder = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation());
+    let host = builder.loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    voice.plan(&plugins, host.plan());
+    let shutdown = async {
+        signals.next().await;
+        host.end_streams();
+    };
+    let served = host.stdio(tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
+    host.end_streams();
+    let ending = async {
+        host.close().await;
+        served.context("cannot read stdin")
+    };
+    tokio::select! {
+        ended = ending => ended,
+        () = signals.next() => bail!("ended before everything was done"),
+    }
 }
 
 async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voice) -> Result<()> {
@@ -166,8 +218,10 @@ impl Voice {
     fn report(self, Report { name, path, fate }: &Report) {
         let path = path.display();
         match fate {
+            Fate::Loaded { lists: Ok(()), .. } if self.quiet => {}
             Fate::Loaded { resources, templates, subscriptions, lists, took } => {
-                if self.json {
+                if self.quiet {
+                } else if self.json {
                     let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                     tracing::info!(provider = %name, %path, resources, templates, subscriptions, took_ms = took, "loaded");
                 } else {
@@ -203,40 +257,6 @@ fn inert(line: &str) -> String {
 
 fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-/// What ends the host: Ctrl-C, and where there is one, SIGTERM.
-struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    #[cfg(unix)]
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    #[cfg(not(unix))]
-    async fn next(&mut self) {
-        drop(tokio::signal::ctrl_c().await);
-    }
 }
 
 #[cfg(test)]
