@@ -4,6 +4,7 @@
 //! text and the nearest known key. Paths are relative to the file's folder. What is not set is `None` here; whoever uses it knows the default.
 
 mod file;
+pub(crate) mod files;
 mod report;
 mod trust;
 mod units;
@@ -20,10 +21,13 @@ use serde::Deserialize;
 pub use file::schema;
 pub use trust::{Trust, TrustError, Trusted};
 
+/// Bytes of a wharf.toml: 10,000 resources take less than one MiB.
+pub const FILE_BYTES: u64 = 16 << 20;
+
 /// Why a wharf.toml cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is not there, or may not be read.
+    /// The file is not there, may not be read, or has more than [`FILE_BYTES`].
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         /// Which file.
@@ -177,7 +181,13 @@ impl Config {
     /// # Errors
     /// [`ConfigError`].
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+        let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+        // Whoever names a pipe by --config (`--config <(…)`) wants it waited for.
+        let bytes = std::fs::File::open(path).and_then(|file| files::read_capped(file, FILE_BYTES)).map_err(unreadable)?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+            ConfigError::Wrong { path: path.to_owned(), message: format!("line {line} is not UTF-8, which TOML has to be") }
+        })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, folder).map_err(|message| ConfigError::Wrong { path: path.to_owned(), message })
     }
@@ -198,4 +208,27 @@ pub fn check_name(name: &str) -> Result<(), String> {
         return Err(format!("{name:?} is no name for a provider: 1 to 64 letters, digits, `-`, `_` and `.`, not `.` first"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_end_or_that_is_not_text_is_refused() {
+        if cfg!(target_os = "linux") {
+            assert!(Config::read(Path::new("/dev/zero")).unwrap_err().to_string().contains("more than"));
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"[server]\n\xff").unwrap();
+        let error = Config::read(file.path()).unwrap_err().to_string();
+        assert!(error.contains("line 2 is not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn a_mark_of_byte_order_and_lines_that_end_with_cr_are_fine() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "\u{feff}[server]\r\nhttp = \"127.0.0.1:0\"\r\n").unwrap();
+        assert!(Config::read(file.path()).unwrap().server.http.is_some());
+    }
 }

@@ -5,9 +5,12 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     io,
     path::{Path, PathBuf},
 };
+
+use super::{FILE_BYTES, files};
 
 /// The store's file below the user's data folder.
 const STORE: &str = "wharf/trusted.json";
@@ -88,6 +91,7 @@ impl Trust {
     /// [`TrustError::File`], [`TrustError::Damaged`].
     pub fn add(&self, file: &Path) -> Result<(), TrustError> {
         let (path, hash) = identify(file)?;
+        let _lock = self.lock()?;
         let mut entries = self.read()?;
         entries.insert(path, hash);
         self.write(&entries)
@@ -100,6 +104,7 @@ impl Trust {
     pub fn remove(&self, file: &Path) -> Result<bool, TrustError> {
         let path = std::path::absolute(file).map_err(failed(file))?;
         let path = path.canonicalize().unwrap_or(path);
+        let _lock = self.lock()?;
         let mut entries = self.read()?;
         let known = entries.remove(&text(&path)).is_some();
         if known {
@@ -126,10 +131,19 @@ impl Trust {
         }
     }
 
-    /// By a rename, so that nobody reads half of it.
-    fn write(&self, entries: &BTreeMap<String, String>) -> Result<(), TrustError> {
+    /// Held from reading to writing, so that of two who trust files at the same time neither forgets the other's. It is held for
+    /// milliseconds, and goes with the process that has it.
+    fn lock(&self) -> Result<File, TrustError> {
         let folder = self.store.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(failed(folder))?;
+        let path = self.store.with_extension("lock");
+        let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed(&path))?;
+        lock.lock().map_err(failed(&path))?;
+        Ok(lock)
+    }
+
+    /// By a rename, so that nobody reads half of it.
+    fn write(&self, entries: &BTreeMap<String, String>) -> Result<(), TrustError> {
         let partial = self.store.with_extension(format!("{}.partial", std::process::id()));
         let json = serde_json::to_vec_pretty(entries).map_err(|error| failed(&self.store)(error.into()))?;
         std::fs::write(&partial, json).map_err(failed(&partial))?;
@@ -139,7 +153,7 @@ impl Trust {
 
 fn identify(file: &Path) -> Result<(String, String), TrustError> {
     let path = file.canonicalize().map_err(failed(file))?;
-    let content = std::fs::read(&path).map_err(failed(&path))?;
+    let content = files::read_regular(&path, FILE_BYTES).map_err(failed(&path))?;
     Ok((text(&path), blake3::hash(&content).to_hex().to_string()))
 }
 
@@ -185,5 +199,20 @@ mod tests {
         std::fs::write(&store, "{").unwrap();
         let error = Trust::at(&store).check(&store).unwrap_err().to_string();
         assert!(error.contains("remove it"), "{error}");
+    }
+
+    #[test]
+    fn files_that_are_trusted_at_the_same_time_are_all_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("data/wharf/trusted.json");
+        let files: Vec<_> = (0..16).map(|n| folder.path().join(format!("{n}.toml"))).collect();
+        files.iter().for_each(|file| std::fs::write(file, "").unwrap());
+        std::thread::scope(|scope| {
+            for file in &files {
+                scope.spawn(|| Trust::at(&store).add(file).unwrap());
+            }
+        });
+        let trust = Trust::at(&store);
+        assert!(files.iter().all(|file| trust.check(file).unwrap() == Trusted::Yes));
     }
 }

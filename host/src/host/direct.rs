@@ -1,7 +1,7 @@
 //! The direct registrations: resources and templates, wharf.toml's among them, in one provider, and after it the program's own providers.
 
 use std::{
-    io::{self, Read},
+    io,
     path::Path,
     sync::{Arc, Weak},
 };
@@ -179,17 +179,9 @@ fn reading(body: Body, said: bool) -> Reading {
     Reading { contents: vec![Contents { uri: None, mime_type, body, meta: None }], version: None, reuse: None }
 }
 
-/// Text if it is UTF-8. Never more than the cap is held, however the file grows.
+/// Text if it is UTF-8.
 fn read_file(path: &Path) -> io::Result<Body> {
-    let file = std::fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {FILE_BYTES} bytes")));
-    }
+    let bytes = config::files::read_regular(path, FILE_BYTES)?;
     Ok(String::from_utf8(bytes).map_or_else(|error| Body::Blob(error.into_bytes().into()), Body::Text))
 }
 
