@@ -210,3 +210,148 @@ async fn ten_thousand_registrations_are_listed_together() {
     }
     assert_eq!(host.resources().await.len(), 10_000);
 }
+
+/// Counts subscribes up and unsubscribes down.
+fn counting(count: &Arc<AtomicUsize>) -> (impl Fn() + Clone + Send + Sync + 'static, impl Fn() + Clone + Send + Sync + 'static) {
+    let (up, down) = (count.clone(), count.clone());
+    let up = move || {
+        up.fetch_add(1, SeqCst);
+    };
+    let down = move || {
+        down.fetch_sub(1, SeqCst);
+    };
+    (up, down)
+}
+
+fn watched(host: &Host, name: &str, text: &'static str, count: &Arc<AtomicUsize>) -> wharf::provider::fixed::ResourceHandle {
+    let (up, down) = counting(count);
+    host.resource(name)
+        .uri("app://a")
+        .on_subscribe(move |_, _| {
+            up();
+            async { Ok(()) }
+        })
+        .on_unsubscribe(move |_| {
+            down();
+            async {}
+        })
+        .read(move |_| async move { Ok(text) })
+        .unwrap()
+}
+
+async fn becomes(count: &AtomicUsize, wanted: usize) {
+    let reached = async {
+        while count.load(SeqCst) != wanted {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), reached).await.unwrap_or_else(|_| panic!("{} and not {wanted}", count.load(SeqCst)));
+}
+
+#[tokio::test]
+async fn a_registration_that_goes_while_it_is_watched_is_told_that_nobody_watches() {
+    let host = host().await;
+    let count = Arc::default();
+    let handle = watched(&host, "a", "", &count);
+    host.resources().await;
+    let listener = host.subscriptions().listen(Caller, false);
+    listener.subscribe(vec!["app://a".into()]).await.unwrap();
+    becomes(&count, 1).await;
+    handle.unregister();
+    updated(&listener, "app://a").await;
+    becomes(&count, 0).await;
+}
+
+#[tokio::test]
+async fn a_uri_that_another_registration_gets_is_watched_there_and_no_longer_here() {
+    let host = host().await;
+    let counts: [Arc<AtomicUsize>; 3] = Default::default();
+    let first = watched(&host, "first", "first", &counts[0]);
+    let second = watched(&host, "second", "second", &counts[1]);
+    let (up, down) = counting(&counts[2]);
+    host.template("family", "app://{x}")
+        .on_subscribe(move |_, matched| {
+            assert_eq!(matched.unwrap().variables[0].1, "a");
+            up();
+            async { Ok(()) }
+        })
+        .on_unsubscribe(move |_| {
+            down();
+            async {}
+        })
+        .read(|_| async { Ok("family") })
+        .unwrap();
+    host.resources().await;
+    let listener = host.subscriptions().listen(Caller, false);
+    listener.subscribe(vec!["app://a".into()]).await.unwrap();
+    becomes(&counts[0], 1).await;
+    assert_eq!(read(&host, "app://a").await.as_deref(), Some("first"));
+
+    for (handle, text, before, after) in [(first, "second", 0, 1), (second, "family", 1, 2)] {
+        handle.unregister();
+        updated(&listener, "app://a").await;
+        assert_eq!(read(&host, "app://a").await.as_deref(), Some(text));
+        becomes(&counts[after], 1).await;
+        becomes(&counts[before], 0).await;
+    }
+    drop(listener);
+    becomes(&counts[2], 0).await;
+}
+
+#[tokio::test]
+async fn a_family_whose_list_fails_panics_or_never_ends_takes_no_other_with_it() {
+    let host = host().await;
+    host.template("panics", "app://p/{x}").list(|| async { panic!("as the test wants it") }).read(|_| async { Ok("") }).unwrap();
+    host.template("panics at once", "app://q/{x}")
+        .list(|| -> std::future::Ready<Result<Vec<ResourceInfo>, Error>> { panic!("as the test wants it") })
+        .read(|_| async { Ok("") })
+        .unwrap();
+    let fails = Arc::new(AtomicUsize::new(0));
+    let asked = fails.clone();
+    let moody = host
+        .template("fails later", "app://f/{x}")
+        .list(move || {
+            let first = asked.fetch_add(1, SeqCst) == 0;
+            async move { if first { Ok(vec![ResourceInfo::new("app://f/1", "one")]) } else { Err(Error::Failed("so".into())) } }
+        })
+        .read(|_| async { Ok("") })
+        .unwrap();
+    host.template("hangs", "app://h/{x}").list(std::future::pending).read(|_| async { Ok("") }).unwrap();
+    host.resource("a").uri("app://a").read(|_| async { Ok("") }).unwrap();
+    assert_eq!(uris(&host).await, ["app://f/1", "app://a"]);
+    moody.notify_changed();
+    let later = host.resource("b").uri("app://b").read(|_| async { Ok("") }).unwrap();
+    assert_eq!(uris(&host).await, ["app://f/1", "app://a", "app://b"], "the last good list stays");
+    assert!(fails.load(SeqCst) > 1);
+    later.unregister();
+    assert_eq!(uris(&host).await, ["app://f/1", "app://a"]);
+}
+
+#[tokio::test]
+async fn a_host_that_is_dropped_leaves_nothing_behind() {
+    let held = Arc::new(AtomicUsize::new(0));
+    let gone = async {
+        while Arc::strong_count(&held) > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let host = host().await;
+    let kept = held.clone();
+    host.resource("a").read(move |_| std::future::ready(Ok(kept.load(SeqCst).to_string()))).unwrap();
+    host.resources().await;
+    drop(host);
+    tokio::time::timeout(Duration::from_secs(30), gone).await.expect("its registrations live on");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_is_a_pipe_is_an_error_and_keeps_no_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
+    assert!(made.success());
+    let config = Config::parse("[[resource]]\nname = \"p\"\nuri = \"app://p\"\nfile = \"pipe\"\n", folder.path()).unwrap();
+    let host = Host::builder().config(config).start().await.unwrap();
+    let reading = tokio::time::timeout(Duration::from_secs(30), host.catalog().read(&Caller, "app://p"));
+    let error = reading.await.expect("it waits for a writer").unwrap_err().to_string();
+    assert!(error.contains("not a file"), "{error}");
+}

@@ -135,7 +135,7 @@ impl Builder {
         let catalog = Catalog::new(loading_time, mark);
         let subscriptions = Subscriptions::new(catalog.clone());
         let queue = Arc::<EventQueue>::default();
-        let pump = tokio::spawn(pump(queue.clone(), catalog.clone(), subscriptions.clone()));
+        let pump = Task(tokio::spawn(pump(queue.clone(), catalog.clone(), subscriptions.clone())));
         let info = Info {
             name: "wharf".into(),
             title: Some("Wharf".into()),
@@ -149,18 +149,27 @@ impl Builder {
         let placed = loader.arrange(&plan.providers);
         let report = report.unwrap_or_else(|| Arc::new(|_| ()));
         let (done, loaded) = watch::channel(false);
-        let loading = tokio::spawn({
+        let loading = Task(tokio::spawn({
             let loader = loader.clone();
             async move {
                 loader.load(placed, move |what| report(what)).await;
                 done.send_replace(true);
             }
-        });
-        Ok(Host { catalog, subscriptions, server, direct, loader, plan, pump, loading, loaded: Mutex::new(loaded) })
+        }));
+        Ok(Host { catalog, subscriptions, server, direct, loader, plan, _pump: pump, loading, loaded: Mutex::new(loaded) })
     }
 }
 
-/// A running host.
+/// Ends with whoever has it, so that a host that is dropped, or cannot be started, leaves nothing behind.
+struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A running host. Dropping it ends it without waiting, and tells the providers nothing: [`Host::close`] does.
 pub struct Host {
     catalog: Arc<Catalog>,
     subscriptions: Subscriptions,
@@ -168,8 +177,8 @@ pub struct Host {
     direct: Direct,
     loader: Arc<Loader>,
     plan: Plan,
-    pump: JoinHandle<()>,
-    loading: JoinHandle<()>,
+    _pump: Task,
+    loading: Task,
     loaded: Mutex<watch::Receiver<bool>>,
 }
 
@@ -295,10 +304,9 @@ impl Host {
 
     /// The second half: tells the providers that nobody listens any more, waits for them, and ends them.
     pub async fn close(self) {
-        self.loading.abort();
+        self.loading.0.abort();
         self.subscriptions.close().await;
         self.loader.close().await;
-        self.pump.abort();
     }
 }
 

@@ -1,9 +1,10 @@
 use std::{future::Future, sync::Arc};
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::{Complete, Family, Fixed, List, Read, RegisterError, ResourceHandle, TemplateHandle, Watching, What};
+use super::{Complete, Fixed, List, Read, RegisterError, ResourceHandle, TemplateHandle, Watching, What, family::Family};
 use crate::{
     provider::{Annotations, Completion, CompletionRequest, Error, Icon, ReadRequest, Reading, ResourceInfo, TemplateInfo, TemplateMatch},
     uri::{self, template::Template},
@@ -173,7 +174,7 @@ impl TemplateBuilder {
         let template = Template::parse(&info.uri_template)
             .map_err(|error| RegisterError::Template { template: info.uri_template.to_string(), error })?;
         let name = info.name.clone();
-        let what = What::Template(Box::new(Family { info, template: template.clone(), list, complete }));
+        let what = What::Template(Box::new(Family { info, template: template.clone(), list, complete, listed: Mutex::default() }));
         let id = fixed.add(name.clone(), what, reader(read), watching)?;
         Ok(TemplateHandle { fixed: Arc::downgrade(&fixed), name, id, template })
     }

@@ -4,22 +4,32 @@
 //! on the registration it was given for, and does nothing once that is gone, even if its name was registered anew.
 
 mod builder;
+mod family;
 mod handle;
+mod watches;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
-use futures_util::{FutureExt, future::BoxFuture};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 use indexmap::IndexMap;
 use parking_lot::RwLock;
+use tokio::runtime::Handle;
 
 pub use builder::{ResourceBuilder, TemplateBuilder};
 pub use handle::{NotOwned, ResourceHandle, TemplateHandle};
 
+use self::{family::Family, watches::Watches};
 use super::{
     Announcer, Answer, Completion, CompletionRequest, Error, Occurrence, Offers, Provider, ReadRequest, Reading, ResourceInfo,
     ResourcePage, Reuse, TemplateInfo, TemplateMatch,
 };
-use crate::uri::template::{Template, TemplateError};
+use crate::uri::template::TemplateError;
 
 type Read = Arc<dyn Fn(ReadRequest) -> BoxFuture<'static, Result<Reading, Error>> + Send + Sync>;
 type Hook = Arc<dyn Fn(Arc<str>, Option<Arc<TemplateMatch>>) -> BoxFuture<'static, Result<(), Error>> + Send + Sync>;
@@ -64,13 +74,6 @@ enum What {
     Template(Box<Family>),
 }
 
-struct Family {
-    info: TemplateInfo,
-    template: Template,
-    list: Option<List>,
-    complete: Option<Complete>,
-}
-
 struct Entry {
     id: u64,
     what: What,
@@ -89,16 +92,27 @@ struct Entries {
 
 /// See the module's page.
 pub struct Fixed {
+    this: Weak<Self>,
     entries: RwLock<Entries>,
     announcer: Announcer,
+    watches: Watches,
+    /// Where hooks are called that a change of registrations asks for: registering needs no runtime.
+    runtime: Option<Handle>,
     /// Called after each change of what is registered.
     changed: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Fixed {
-    /// An empty one. `changed` is called whenever its lists have changed, besides what is announced.
+    /// An empty one, to be made in a tokio runtime. `changed` is called whenever its lists have changed, besides what is announced.
     pub fn new(announcer: Announcer, changed: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { entries: RwLock::default(), announcer, changed: Box::new(changed) })
+        Arc::new_cyclic(|this| Self {
+            this: this.clone(),
+            entries: RwLock::default(),
+            announcer,
+            watches: Watches::default(),
+            runtime: Handle::try_current().ok(),
+            changed: Box::new(changed),
+        })
     }
 
     /// Begins the registration of a resource of this name.
@@ -121,8 +135,10 @@ impl Fixed {
         if let What::Resource(info) = &what {
             entries.by_uri.entry(info.uri.clone()).or_insert_with(|| name.clone());
         }
-        entries.by_name.insert(name, Arc::new(Entry { id, what, read, watching }));
+        let entry = Arc::new(Entry { id, what, read, watching });
+        entries.by_name.insert(name, entry.clone());
         drop(entries);
+        self.changes_hands(&entry.what);
         self.tell_change();
         Ok(id)
     }
@@ -143,6 +159,7 @@ impl Fixed {
             }
         }
         drop(entries);
+        self.changes_hands(&entry.what);
         self.tell_change();
     }
 
@@ -174,17 +191,6 @@ impl Fixed {
             Some((entry.clone(), Some(Arc::new(TemplateMatch { uri_template: info.uri_template.clone(), variables }))))
         })
     }
-
-    fn hook(&self, uri: Arc<str>, matched: Option<&TemplateMatch>, which: impl Fn(&Watching) -> Option<&Hook>) -> Answer<'_, ()> {
-        match self.find(&uri, matched) {
-            None => async { Err(Error::NotFound) }.boxed(),
-            Some((entry, _)) if entry.watching.pointless => async { Err(Error::Denied("it never changes".into())) }.boxed(),
-            Some((entry, matched)) => match which(&entry.watching) {
-                Some(hook) => hook(uri, matched),
-                None => async { Ok(()) }.boxed(),
-            },
-        }
-    }
 }
 
 impl Provider for Fixed {
@@ -193,26 +199,18 @@ impl Provider for Fixed {
     }
 
     fn list(&self, _cursor: Option<String>) -> Answer<'_, ResourcePage> {
-        let entries: Vec<_> = self.entries.read().by_name.values().cloned().collect();
+        let entries: Vec<_> = self.entries.read().by_name.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect();
         async move {
-            let mut resources = Vec::new();
             // A family that lists itself may grow unannounced, like any provider's list.
-            let mut reuse = Some(Reuse::UntilAnnounced);
-            for entry in entries {
+            let lists = |entry: &Entry| matches!(&entry.what, What::Template(family) if family.list.is_some());
+            let reuse = if entries.iter().any(|(_, entry)| lists(entry)) { None } else { Some(Reuse::UntilAnnounced) };
+            let listed = entries.iter().map(|(name, entry)| async move {
                 match &entry.what {
-                    What::Resource(info) => resources.push((**info).clone()),
-                    What::Template(family) => {
-                        let Family { info, list: Some(list), .. } = &**family else { continue };
-                        reuse = None;
-                        match list().await {
-                            Ok(listed) => resources.extend(listed),
-                            // One family that fails does not take the others away.
-                            Err(error) => tracing::warn!(template = %info.uri_template, kind = error.kind(), "failed to list: {error}"),
-                        }
-                    }
+                    What::Resource(info) => vec![(**info).clone()],
+                    What::Template(family) => family.resources(self.this.clone(), name, entry.id).await,
                 }
-            }
-            Ok(ResourcePage { resources, next_cursor: None, reuse })
+            });
+            Ok(ResourcePage { resources: join_all(listed).await.concat(), next_cursor: None, reuse })
         }
         .boxed()
     }
@@ -241,11 +239,11 @@ impl Provider for Fixed {
     }
 
     fn subscribe(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {
-        self.hook(uri, matched.as_deref(), |watching| watching.subscribe.as_ref())
+        self.watch(uri, matched).boxed()
     }
 
     fn unsubscribe(&self, uri: Arc<str>) -> Answer<'_, ()> {
-        self.hook(uri, None, |watching| watching.unsubscribe.as_ref())
+        self.unwatch(uri).boxed()
     }
 
     fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion> {
