@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod attached;
 mod client;
 mod ends;
 mod limits;

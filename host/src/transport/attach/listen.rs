@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 
 use super::{
     ModernHeaders, Pause, answered, request,
-    upstream::{Answer, Events, Upstream, one_line},
+    upstream::{self, Answer, Events, Upstream},
 };
 use crate::{
     mcp::{encode, message::Id, pipe::Listen},
@@ -140,7 +140,7 @@ impl State {
                 self.pause.wait().await;
                 continue;
             };
-            let message = one_line(&event.data);
+            let Some(message) = upstream::message(&event.data) else { continue };
             let Ok(told) = serde_json::from_slice::<Told<'_>>(&message) else { continue };
             let honoured = told.params.and_then(|params| params.notifications);
             if told.method.as_deref() == Some("notifications/subscriptions/acknowledged") {

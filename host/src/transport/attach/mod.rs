@@ -31,7 +31,7 @@ use serde_json::{json, value::RawValue};
 pub use self::{listen::RemoteListen, upstream::Away};
 use self::{
     session::Session,
-    upstream::{Answer, Upstream, one_line},
+    upstream::{Answer, Upstream, message},
 };
 use crate::mcp::{
     encode,
@@ -47,6 +47,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// What is asked at the start, to know that there is a host.
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+/// How long that may take: a host answers it at once, and the client's own handshake waits.
+const DISCOVER_TIME: Duration = Duration::from_secs(5);
 
 /// A growing pause between attempts.
 struct Pause(Duration);
@@ -79,7 +81,11 @@ impl Remote {
     pub async fn connect(url: &str) -> Result<Self, Away> {
         let upstream = Arc::new(Upstream::new(url)?);
         let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "server/discover")];
-        match upstream.send(Method::POST, &headers, Bytes::from_static(DISCOVER.as_bytes())).await {
+        let asked = upstream.send(Method::POST, &headers, Bytes::from_static(DISCOVER.as_bytes()));
+        let answer = tokio::time::timeout(DISCOVER_TIME, asked).await.unwrap_or_else(|_| {
+            Err(Away(format!("the host at {url} took the connection, and has not answered for {} s", DISCOVER_TIME.as_secs())))
+        });
+        match answer {
             Ok(Answer::Body(StatusCode::OK, ..)) => Ok(Self { upstream, session: None, notices: None }),
             Ok(Answer::Body(status, ..)) => {
                 Err(Away(format!("{url} answers {status}, not as a Wharf does: see what `wharf serve` says it serves")))
@@ -217,14 +223,19 @@ fn answered(id: Id<'_>, status: StatusCode, body: &[u8]) -> Vec<u8> {
         #[serde(borrow)]
         error: Option<&'a RawValue>,
     }
-    match serde_json::from_slice::<Answered<'_>>(body) {
-        Ok(Answered { id: Some(own), .. }) if own.get() == id.as_json() => one_line(body),
+    let answer = match serde_json::from_slice::<Answered<'_>>(body) {
+        Ok(Answered { id: Some(own), .. }) if own.get() == id.as_json() => message(body),
         // What is refused before it is read is refused without an id.
         Ok(Answered { error: Some(error), .. }) => {
-            one_line(format!(r#"{{"jsonrpc":"2.0","id":{},"error":{}}}"#, id.as_json(), error.get()).as_bytes())
+            message(format!(r#"{{"jsonrpc":"2.0","id":{},"error":{}}}"#, id.as_json(), error.get()).as_bytes())
         }
-        _ => unavailable(id, &Away(format!("the host answers {status}"))),
-    }
+        _ => None,
+    };
+    answer.unwrap_or_else(|| not_understood(id, status))
+}
+
+fn not_understood(id: Id<'_>, status: StatusCode) -> Vec<u8> {
+    unavailable(id, &Away(format!("the host answers {status}, and no message for this request")))
 }
 
 fn unavailable(id: Id<'_>, away: &Away) -> Vec<u8> {

@@ -15,8 +15,8 @@ use serde_json::json;
 use tokio::sync::{Notify, watch};
 
 use super::{
-    Pause, answered, request, unavailable,
-    upstream::{Answer, Away, Events, Upstream, one_line},
+    Pause, answered, not_understood, request, unavailable,
+    upstream::{Answer, Away, Events, Upstream, message},
 };
 use crate::{
     mcp::{
@@ -76,7 +76,7 @@ impl Session {
     pub(super) async fn open(&self) -> Vec<u8> {
         let id = request(&self.initialize).map_or(Id::NULL, |request| request.id);
         let (answer, state) = match self.begin(0).await {
-            Ok((Some(opened), _, body)) => (one_line(&body), State::Open(opened)),
+            Ok((Some(opened), _, body)) => (answered(id, StatusCode::OK, &body), State::Open(opened)),
             Ok((None, status, body)) => (answered(id, status, &body), State::Failed),
             Err(away) => (unavailable(id, &away), State::Failed),
         };
@@ -165,7 +165,7 @@ impl Session {
                         }
                     }
                 }
-                Some(one_line(&body))
+                Some(message(&body).unwrap_or_else(|| not_understood(Id::NULL, StatusCode::OK)))
             }
             Some(Ok((status, body))) => Some(answered(Id::NULL, status, &body)),
             Some(Err(away)) => Some(unavailable(Id::NULL, &away)),
@@ -232,7 +232,7 @@ impl Session {
 
     /// Its notifications. The stream never ends.
     pub(super) fn notices(self: Arc<Self>) -> impl Stream<Item = Vec<u8>> + Send {
-        let notices = Notices { session: self, events: None, number: 0, last: None, pause: Pause::default() };
+        let notices = Notices { session: self, events: None, number: 0, last: None, lost: false, pause: Pause::default() };
         stream::unfold(notices, |mut notices| async {
             let next = notices.next().await;
             Some((next, notices))
@@ -265,6 +265,8 @@ struct Notices {
     /// Which session `last` is of.
     number: u64,
     last: Option<String>,
+    /// It was lost, and no stream of it has begun since.
+    lost: bool,
     pause: Pause,
 }
 
@@ -287,8 +289,8 @@ impl Notices {
                 Some(event) => {
                     self.pause = Pause::default();
                     self.last = event.id.or(self.last.take());
-                    if !event.data.is_empty() {
-                        return one_line(&event.data);
+                    if let Some(message) = message(&event.data) {
+                        return message;
                     }
                 }
                 None => {
@@ -305,8 +307,12 @@ impl Notices {
             (self.number, self.last) = (opened.number, None);
         }
         match self.session.events(&opened, self.last.as_deref()).await {
-            Ok(Ok(events)) => self.events = Some(events),
+            Ok(Ok(events)) => (self.events, self.lost) = (Some(events), false),
             Ok(Err(StatusCode::NOT_FOUND)) => {
+                // One that loses every session at once must not be asked for the next without end.
+                if std::mem::replace(&mut self.lost, true) {
+                    self.pause.wait().await;
+                }
                 if self.session.renew(&opened).await.is_err() {
                     self.wait().await;
                 }

@@ -1,6 +1,6 @@
 //! HTTP to one host: messages go out as POSTs, streams come back as events.
 //!
-//! Invariants: what comes back is one line of JSON for the id that was asked, or an [`Away`]; dropping an [`Events`] closes its connection,
+//! Invariants: what comes back is a message on one line, or an [`Away`]; dropping an [`Events`] closes its connection,
 //! which ends a listen at the host.
 
 use std::time::Duration;
@@ -16,6 +16,7 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
+use serde_json::value::RawValue;
 
 use super::sse::{Event, Parser};
 
@@ -128,7 +129,24 @@ impl Events {
     }
 }
 
-/// JSON as one line. Outside of its strings a line's end is white space, and inside there is none.
-pub fn one_line(json: &[u8]) -> Vec<u8> {
-    json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
+/// A message, or a batch of them, as one line; none for anything else: nothing but MCP may get to the client. Outside of its strings a
+/// line's end is white space, and inside there is none.
+pub fn message(text: &[u8]) -> Option<Vec<u8>> {
+    // Reads it to its end, as UTF-8 too.
+    serde_json::from_slice::<&RawValue>(text).ok().filter(|json| json.get().starts_with(['{', '[']))?;
+    Some(text.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::message;
+
+    #[test]
+    fn a_message_is_a_whole_object_or_array_and_becomes_one_line() {
+        assert_eq!(message(b"{\n\"a\":\r1}\n").as_deref(), Some(&b"{ \"a\": 1} "[..]));
+        assert!(message(b"[{}]").is_some());
+        for text in [&b""[..], b"<html>", b"{", b"{} {}", b"1", b"\"a\"", b"{\"a\":\"\xff\"}", b"{}\n{}"] {
+            assert_eq!(message(text), None, "{:?}", String::from_utf8_lossy(text));
+        }
+    }
 }
