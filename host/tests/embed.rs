@@ -355,3 +355,25 @@ async fn a_file_that_is_a_pipe_is_an_error_and_keeps_no_thread() {
     let error = reading.await.expect("it waits for a writer").unwrap_err().to_string();
     assert!(error.contains("not a file"), "{error}");
 }
+
+#[tokio::test]
+async fn a_hook_that_panics_at_once_fails_its_call_alone() {
+    use std::future::Ready;
+
+    let host = host().await;
+    let handle = host
+        .template("t", "app://{x}")
+        .on_subscribe(|_, _| -> Ready<Result<(), Error>> { panic!("as the test wants it") })
+        .complete(|_| -> Ready<Result<Completion, Error>> { panic!("as the test wants it") })
+        .read(|_| -> Ready<Result<String, Error>> { panic!("as the test wants it") })
+        .unwrap();
+    host.templates().await;
+    let error = host.catalog().read(&Caller, "app://a").await.unwrap_err().to_string();
+    assert!(error.contains("panicked"), "{error}");
+    assert!(host.catalog().complete(&Caller, "app://{x}", "x", "", &[]).await.is_err());
+    let listener = host.subscriptions().listen(Caller, false);
+    listener.subscribe(vec!["app://a".into()]).await.unwrap();
+    handle.notify_updated("app://a").unwrap();
+    updated(&listener, "app://a").await;
+    host.close().await;
+}

@@ -118,7 +118,7 @@ impl Catalog {
             value: value.to_owned(),
             known: known.into_iter().map(|(_, pair)| pair).collect(),
         };
-        match guarded(serving.provider.complete(request)).await {
+        match guarded(|| serving.provider.complete(request)).await {
             Ok(completion) => Ok(cut(completion)),
             Err(Error::NotFound) => Ok(nothing()),
             Err(error) => Err(CompleteError::Provider { provider: name.clone(), error }),

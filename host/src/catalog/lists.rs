@@ -66,7 +66,7 @@ impl Lists {
     /// What the provider answered; [`Error::Failed`] past [`LIST_PAGES`], [`LIST_ENTRIES`], [`LIST_BYTES`] or [`LIST_TIME`], or if a
     /// cursor comes twice.
     pub(super) async fn fetch(provider: &dyn Provider, direct: bool) -> Result<(Self, Reuse), Error> {
-        match timeout(LIST_TIME, guarded(Self::ask(provider, direct))).await {
+        match timeout(LIST_TIME, guarded(|| Self::ask(provider, direct))).await {
             Ok(lists) => lists,
             Err(_) => Err(Error::Failed(format!("its list took longer than {}", humantime::format_duration(LIST_TIME)))),
         }

@@ -96,12 +96,12 @@ impl Catalog {
         let mut moment = ledger.now(uri);
         let if_none_match = kept.as_ref().and_then(|kept| kept.version.clone());
         let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match };
-        let mut answer = guarded(provider.read(request.clone())).await?;
+        let mut answer = guarded(|| provider.read(request.clone())).await?;
         if answer.is_none() && provider.offers().live && ledger.instance() != moment.instance {
             // The instance died while the read waited for its turn: the next one was asked about a version that only the dead one knew.
             moment = ledger.now(uri);
             kept = None;
-            answer = guarded(provider.read(ReadRequest { if_none_match: None, ..request })).await?;
+            answer = guarded(|| provider.read(ReadRequest { if_none_match: None, ..request })).await?;
         }
         match (answer, kept) {
             (Some(Reading { mut contents, version, reuse }), _) => {

@@ -52,8 +52,9 @@ pub struct Offers {
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
 
 /// A provider that is a Rust value may panic in a call: that call has failed, and nothing else.
-pub(crate) async fn guarded<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(Error::Failed("the provider panicked".into())))
+pub(crate) async fn guarded<T, F: Future<Output = Result<T, Error>>>(call: impl FnOnce() -> F) -> Result<T, Error> {
+    // A provider may panic before it has a future to give.
+    AssertUnwindSafe(async { call().await }).catch_unwind().await.unwrap_or_else(|_| Err(Error::Failed("the provider panicked".into())))
 }
 
 /// A source of resources. The contract of each call is that of the WIT function of the same name.

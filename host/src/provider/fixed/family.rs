@@ -44,7 +44,7 @@ enum State {
 }
 
 impl Family {
-    /// What it lists now, or listed last. `entry` gets at it once it is late.
+    /// What it lists now, or listed last. `name` and `id` are its registration's, to get at it once it is late.
     pub(super) async fn resources(&self, fixed: Weak<Fixed>, name: &str, id: u64) -> Vec<ResourceInfo> {
         let Some(list) = self.list.clone() else { return Vec::new() };
         {
@@ -58,8 +58,8 @@ impl Family {
                 }
             }
         }
-        // In a task of its own, so that it goes on when nobody waits, and in a block, so that a panic before its future is caught as well.
-        let mut asking = tokio::spawn(guarded(async move { list().await }));
+        // In a task of its own, so that it goes on when nobody waits.
+        let mut asking = tokio::spawn(guarded(move || list()));
         match tokio::time::timeout(PATIENCE, &mut asking).await {
             Ok(Ok(answer)) => self.take(answer),
             Ok(Err(_)) => {}

@@ -9,7 +9,7 @@ mod handle;
 mod watches;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map},
     sync::{Arc, Weak},
 };
 
@@ -85,8 +85,8 @@ struct Entry {
 struct Entries {
     /// In the order of registration, which is precedence.
     by_name: IndexMap<String, Arc<Entry>>,
-    /// The name of the first that has each URI.
-    by_uri: HashMap<Arc<str>, String>,
+    /// Those that have each URI, in the same order.
+    by_uri: HashMap<Arc<str>, Vec<Arc<Entry>>>,
     ids: u64,
 }
 
@@ -132,10 +132,10 @@ impl Fixed {
         }
         entries.ids += 1;
         let id = entries.ids;
-        if let What::Resource(info) = &what {
-            entries.by_uri.entry(info.uri.clone()).or_insert_with(|| name.clone());
-        }
         let entry = Arc::new(Entry { id, what, read, watching });
+        if let What::Resource(info) = &entry.what {
+            entries.by_uri.entry(info.uri.clone()).or_default().push(entry.clone());
+        }
         entries.by_name.insert(name, entry.clone());
         drop(entries);
         self.changes_hands(&entry.what);
@@ -150,12 +150,11 @@ impl Fixed {
         }
         let Some(entry) = entries.by_name.shift_remove(name) else { return };
         if let What::Resource(info) = &entry.what
-            && entries.by_uri.get(&info.uri).is_some_and(|first| first == name)
+            && let hash_map::Entry::Occupied(mut having) = entries.by_uri.entry(info.uri.clone())
         {
-            entries.by_uri.remove(&info.uri);
-            let next = entries.by_name.iter().find(|(_, other)| matches!(&other.what, What::Resource(other) if other.uri == info.uri));
-            if let Some((uri, name)) = next.map(|(name, _)| (info.uri.clone(), name.clone())) {
-                entries.by_uri.insert(uri, name);
+            having.get_mut().retain(|other| other.id != id);
+            if having.get().is_empty() {
+                having.remove();
             }
         }
         drop(entries);
@@ -176,7 +175,7 @@ impl Fixed {
     fn find(&self, uri: &str, matched: Option<&TemplateMatch>) -> Option<(Arc<Entry>, Option<Arc<TemplateMatch>>)> {
         let entries = self.entries.read();
         if matched.is_none()
-            && let Some(entry) = entries.by_uri.get(uri).and_then(|name| entries.by_name.get(name))
+            && let Some(entry) = entries.by_uri.get(uri).and_then(|having| having.first())
         {
             return Some((entry.clone(), None));
         }

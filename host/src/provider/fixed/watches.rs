@@ -50,15 +50,14 @@ impl Watches {
 impl Entry {
     async fn watch(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Result<(), Error> {
         match &self.watching.subscribe {
-            // In a block, so that a panic before the hook's future is caught as well.
-            Some(hook) if !self.watching.pointless => guarded(async move { hook(uri, matched).await }).await,
+            Some(hook) if !self.watching.pointless => guarded(|| hook(uri, matched)).await,
             _ => Ok(()),
         }
     }
 
     async fn unwatch(&self, uri: Arc<str>) -> Result<(), Error> {
         match &self.watching.unsubscribe {
-            Some(hook) if !self.watching.pointless => guarded(async move { hook(uri, None).await }).await,
+            Some(hook) if !self.watching.pointless => guarded(|| hook(uri, None)).await,
             _ => Ok(()),
         }
     }
