@@ -1,5 +1,7 @@
 //! The log, on stderr.
 
+use std::io::IsTerminal;
+
 use clap::ValueEnum;
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -34,8 +36,13 @@ fn parse(text: &str) -> Result<String, String> {
 
 /// `default` is the level if none is asked for.
 pub(super) fn start(args: &Args, default: &str) {
-    let subscriber =
-        fmt().with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default))).with_writer(std::io::stderr).with_target(false);
+    // Without NO_COLOR it would colour what goes into a file or a client's log, too.
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let subscriber = fmt()
+        .with_ansi(colours)
+        .with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default)))
+        .with_writer(std::io::stderr)
+        .with_target(false);
     if args.is_json() {
         subscriber.json().flatten_event(true).init();
     } else {

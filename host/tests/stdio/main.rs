@@ -10,4 +10,5 @@ mod attached;
 mod client;
 mod ends;
 mod limits;
+mod process;
 mod requests;
