@@ -1,8 +1,14 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
 mod compile;
+mod complete;
+mod list;
 mod logging;
+mod once;
+mod output;
+mod read;
 mod serve;
+mod sources;
 
 use std::process::ExitCode;
 
@@ -22,6 +28,14 @@ struct Cli {
 enum Command {
     /// Loads the providers and serves them over HTTP until Ctrl-C
     Serve(serve::Args),
+    /// Lists all resources
+    List(list::Args),
+    /// Lists all templates
+    Templates(list::Args),
+    /// Writes what a resource holds to stdout, as it is
+    Read(read::Args),
+    /// Suggests values for a variable of a template, one a line
+    Complete(complete::Args),
     /// Compiles the component on stdin for the host that started this
     #[command(hide = true)]
     CompileComponent(compile::Args),
@@ -37,6 +51,10 @@ pub fn main() -> ExitCode {
     logging::start(&logging);
     let result = match command {
         Command::Serve(args) => serve::run(args, logging.is_json()),
+        Command::List(args) => list::resources(args),
+        Command::Templates(args) => list::templates(args),
+        Command::Read(args) => read::run(args),
+        Command::Complete(args) => complete::run(args),
         Command::CompileComponent(_) => Ok(()),
     };
     match result {

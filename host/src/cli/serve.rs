@@ -17,14 +17,14 @@ use wharf::{
     transport::http::{HttpSettings, PATH},
 };
 
-use super::compile;
+use super::{
+    compile,
+    output::{self, count},
+    sources::{SourceArgs, Sources},
+};
 
 /// Where it listens if nothing else is said.
 const DEFAULT_HTTP: &str = "127.0.0.1:8089";
-/// The file that is used if it is there and no other is given.
-const DEFAULT_CONFIG: &str = "wharf.toml";
-/// The folder beside the wharf.toml, or in the current folder.
-const DEFAULT_PLUGINS: &str = "plugins";
 /// After so long the user is told what is still being loaded.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -34,12 +34,8 @@ pub(super) struct Args {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8089, or what wharf.toml says]
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
-    /// The folder with the .wasm files [default: plugins beside the wharf.toml, or ./plugins]
-    #[arg(long, value_name = "DIR")]
-    plugins: Option<PathBuf>,
-    /// The configuration [default: ./wharf.toml, if there is one]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArgs,
 }
 
 /// What the user is told: lines for people, or log events.
@@ -50,10 +46,7 @@ struct Voice {
 
 pub(super) fn run(args: Args, json: bool) -> Result<()> {
     let voice = Voice { json };
-    let path = args.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
-    let mut config = path.as_deref().map(Config::read).transpose()?.unwrap_or_default();
-    let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
-    let plugins = args.plugins.or(config.server.plugins.take()).unwrap_or(beside);
+    let Sources { config, plugins } = args.sources.read()?;
     let address = match args.http.or(config.server.http) {
         Some(address) => address,
         None => DEFAULT_HTTP.parse().context("the default address")?,
@@ -121,7 +114,7 @@ impl Voice {
         if self.json {
             tracing::info!("{line}");
         } else {
-            print(line);
+            output::say(line);
         }
     }
 
@@ -158,7 +151,7 @@ impl Voice {
         if self.json {
             tracing::warn!("{line}");
         } else {
-            print(&format!("warning: {line}"));
+            output::say(&format!("warning: {line}"));
         }
     }
 
@@ -172,14 +165,14 @@ impl Voice {
                 } else {
                     let live = if *subscriptions { ", tells of changes" } else { "" };
                     let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
-                    print(&format!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis()));
+                    output::say(&format!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis()));
                 }
                 if let Err(error) = lists {
                     self.warn(&format!("{name} did not list: {error}; it is asked again"));
                 }
             }
             Fate::Refused(reason) if self.json => tracing::error!(provider = %name, %path, reason, "refused"),
-            Fate::Refused(reason) => print(&format!("refused  {name}: {reason} ({path})")),
+            Fate::Refused(reason) => output::say(&format!("refused  {name}: {reason} ({path})")),
         }
     }
 
@@ -189,19 +182,6 @@ impl Voice {
             self.say(&format!("still loading: {}", names.join(", ")));
         }
     }
-}
-
-/// Prints a line. It may hold what a component, or whoever named a file, wrote: that must not steer the terminal.
-fn print(line: &str) {
-    eprintln!("{}", inert(line));
-}
-
-fn inert(line: &str) -> String {
-    line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// What ends the host: Ctrl-C, and where there is one, SIGTERM.
@@ -235,13 +215,5 @@ impl Signals {
     #[cfg(not(unix))]
     async fn next(&mut self) {
         drop(tokio::signal::ctrl_c().await);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn what_is_printed_cannot_steer_a_terminal() {
-        assert_eq!(super::inert("a \u{1b}[2Jé\nb"), "a \\u{1b}[2Jé\\nb");
     }
 }
