@@ -2,6 +2,8 @@
 
 mod compile;
 mod complete;
+mod config;
+mod explain;
 mod list;
 mod logging;
 mod once;
@@ -9,6 +11,8 @@ mod output;
 mod read;
 mod serve;
 mod sources;
+mod trust;
+mod wit;
 
 use std::process::ExitCode;
 
@@ -36,6 +40,14 @@ enum Command {
     Read(read::Args),
     /// Suggests values for a variable of a template, one a line
     Complete(complete::Args),
+    /// Says who owns a resource and why, or what comes nearest
+    Explain(explain::Args),
+    /// Checks a wharf.toml, or gives its schema
+    Config(config::Args),
+    /// Records that you have read a wharf.toml and want what it grants
+    Trust(trust::Args),
+    /// Writes the contract for providers, as WIT files
+    Wit(wit::Args),
     /// Compiles the component on stdin for the host that started this
     #[command(hide = true)]
     CompileComponent(compile::Args),
@@ -49,16 +61,21 @@ pub fn main() -> ExitCode {
         return compile::run(args);
     }
     logging::start(&logging);
+    let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match command {
-        Command::Serve(args) => serve::run(args, logging.is_json()),
-        Command::List(args) => list::resources(args),
-        Command::Templates(args) => list::templates(args),
-        Command::Read(args) => read::run(args),
-        Command::Complete(args) => complete::run(args),
-        Command::CompileComponent(_) => Ok(()),
+        Command::Serve(args) => done(serve::run(args, logging.is_json())),
+        Command::List(args) => done(list::resources(args)),
+        Command::Templates(args) => done(list::templates(args)),
+        Command::Read(args) => done(read::run(args)),
+        Command::Complete(args) => done(complete::run(args)),
+        Command::Explain(args) => explain::run(args),
+        Command::Config(args) => done(config::run(args)),
+        Command::Trust(args) => done(trust::run(args)),
+        Command::Wit(args) => done(wit::run(args)),
+        Command::CompileComponent(_) => Ok(ExitCode::SUCCESS),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if logging.is_json() => {
             tracing::error!("{error:#}");
             ExitCode::FAILURE
