@@ -1,7 +1,15 @@
 //! The log, on stderr.
 
 use clap::ValueEnum;
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    filter::{FilterExt, filter_fn},
+    fmt,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
+use super::check::{Warnings, is_about_a_provider};
 
 /// What is logged, and how.
 #[derive(clap::Args)]
@@ -39,4 +47,12 @@ pub(super) fn start(args: &Args) {
     } else {
         subscriber.compact().init();
     }
+}
+
+/// As [`start`], but what the host warns of about a provider is kept for the answer, and so is not on stderr.
+pub(super) fn start_with(args: &Args, warnings: &Warnings) {
+    let log = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let log = if args.is_json() { log.json().flatten_event(true).boxed() } else { log.compact().boxed() };
+    let others = EnvFilter::new(&args.log).and(filter_fn(|what| !is_about_a_provider(what)));
+    tracing_subscriber::registry().with(log.with_filter(others)).with(warnings.clone().with_filter(filter_fn(is_about_a_provider))).init();
 }

@@ -1,5 +1,6 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
+mod check;
 mod compile;
 mod complete;
 mod config;
@@ -42,6 +43,8 @@ enum Command {
     Complete(complete::Args),
     /// Says who owns a resource and why, or what comes nearest
     Explain(explain::Args),
+    /// Loads one component and asks it in the sandbox: names every rule it breaks
+    Check(check::Args),
     /// Checks a wharf.toml, or gives its schema
     Config(config::Args),
     /// Records that you have read a wharf.toml and want what it grants
@@ -60,7 +63,12 @@ pub fn main() -> ExitCode {
     if let Command::CompileComponent(args) = command {
         return compile::run(args);
     }
-    logging::start(&logging);
+    let warnings = check::Warnings::default();
+    if matches!(command, Command::Check(_)) {
+        logging::start_with(&logging, &warnings);
+    } else {
+        logging::start(&logging);
+    }
     let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match command {
         Command::Serve(args) => done(serve::run(args, logging.is_json())),
@@ -69,6 +77,7 @@ pub fn main() -> ExitCode {
         Command::Read(args) => done(read::run(args)),
         Command::Complete(args) => done(complete::run(args)),
         Command::Explain(args) => explain::run(args),
+        Command::Check(args) => check::run(args, &warnings),
         Command::Config(args) => done(config::run(args)),
         Command::Trust(args) => done(trust::run(args)),
         Command::Wit(args) => done(wit::run(args)),
