@@ -67,6 +67,14 @@ impl Setup {
     /// # Errors
     /// A missing binary or component, with the command that makes it; a host that ends at once, with what it said.
     pub async fn start(self) -> Result<Host> {
+        Host::run(self.prepare().await?).await
+    }
+
+    /// Makes the folder with its wharf.toml and its plugins folder, and starts nothing.
+    ///
+    /// # Errors
+    /// A missing component, with the command that makes it.
+    pub async fn prepare(self) -> Result<TempDir> {
         let folder = tempfile::tempdir()?;
         let plugins = folder.path().join("plugins");
         fs::create_dir(&plugins)?;
@@ -83,7 +91,7 @@ impl Setup {
             }
         }
         fs::write(folder.path().join("wharf.toml"), &self.config)?;
-        Host::run(folder).await
+        Ok(folder)
     }
 }
 
@@ -187,7 +195,7 @@ impl Host {
     }
 }
 
-fn binary() -> Result<PathBuf> {
+pub(crate) fn binary() -> Result<PathBuf> {
     // Tests run as TARGET/PROFILE/deps/NAME; the binary is TARGET/PROFILE/wharf.
     let test = env::current_exe()?;
     let profile = test.ancestors().nth(2).context("a test outside of cargo's target folder")?;

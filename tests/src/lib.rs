@@ -4,12 +4,14 @@
 //! Everything stays on the loopback interface and in temporary folders.
 
 mod client;
+mod command;
 mod host;
 mod http;
 
 use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use client::{Listener, Session, call, listen, stall};
+pub use command::{Output, wharf};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 

@@ -12,7 +12,7 @@ use wharf::{
 use super::{
     once,
     output::{self, count},
-    sources::DEFAULT_CONFIG,
+    sources::{DEFAULT_CONFIG, read_config},
 };
 
 /// Arguments of `wharf config`.
@@ -49,7 +49,7 @@ struct SchemaArgs {
 pub(super) fn run(args: Args) -> Result<()> {
     match args.what {
         What::Check(CheckArgs { file, json }) => {
-            let config = Config::read(&file)?;
+            let config = read_config(&file)?;
             let (resources, providers) = (config.resources.len(), config.providers.len());
             // Their URIs and names are checked where they are registered. Components are not loaded.
             once::within_runtime(async {

@@ -130,8 +130,10 @@ fn in_words(uri: &str, explained: &Explanation, parts: &[Part]) -> Vec<String> {
 }
 
 fn in_json(uri: &str, explained: &Explanation, parts: &[Part]) -> Value {
-    let Explanation { candidates, direct, kept_out, claim, near, unmatched } = explained;
+    let Explanation { candidates, direct, kept_out, claim, .. } = explained;
     let owner = candidates.iter().zip(parts).find(|(_, part)| matches!(part, Part::Owner(_))).map(|(candidate, _)| &*candidate.name);
+    // What comes near helps only where nobody has it.
+    let (near, unmatched) = if owner.is_none() { (&explained.near[..], &explained.unmatched[..]) } else { (&[][..], &[][..]) };
     let candidate = |((candidate, direct), part): ((&Candidate, &bool), &Part)| {
         let (part, error) = match part {
             Part::Owner(error) => ("owner", error.as_ref()),

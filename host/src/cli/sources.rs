@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use wharf::config::Config;
 
 /// The file that is used if it is there and no other is given.
@@ -30,9 +30,15 @@ pub(super) struct Sources {
 impl SourceArgs {
     pub(super) fn read(self) -> Result<Sources> {
         let path = self.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
-        let mut config = path.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+        let mut config = path.as_deref().map(read_config).transpose()?.unwrap_or_default();
         let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
         let plugins = self.plugins.or(config.server.plugins.take()).unwrap_or(beside);
         Ok(Sources { config, plugins })
     }
+}
+
+/// Reads a wharf.toml.
+pub(super) fn read_config(path: &Path) -> Result<Config> {
+    // The text has its cause in it already.
+    Config::read(path).map_err(|error| anyhow!("{error}"))
 }
