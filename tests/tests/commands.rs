@@ -32,6 +32,18 @@ async fn a_list_in_a_pipe_is_a_line_for_each_resource_with_tabs_and_no_head() ->
 }
 
 #[tokio::test]
+async fn what_others_wrote_stays_on_its_line_and_steers_no_terminal() -> Result<()> {
+    let config = "[[resource]]\nname = \"a\"\nuri = \"x://a\"\ntitle = \"one\\n\\u001b[2Jtwo\\tthree\"\ntext = \"hello\"\n";
+    let folder = Setup::new().config(config).prepare().await?;
+    let list = wharf(folder.path(), &["list"]).await?.text()?;
+    ensure!(
+        list == "x://a\twharf\t\t5\tone\\n\\u{1b}[2Jtwo\\tthree\n" || list == "x://a\twharf\t\t\tone\\n\\u{1b}[2Jtwo\\tthree\n",
+        "{list:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_is_json_is_what_mcp_has() -> Result<()> {
     let setup = || Setup::new().guest("basic");
     let (folder, host) = (setup().prepare().await?, setup().start().await?);
@@ -157,13 +169,44 @@ async fn every_broken_rule_of_a_component_is_named() -> Result<()> {
     Ok(())
 }
 
+/// Checks `hostile` with this setting for what it lists.
+async fn check_hostile(list: &str) -> Result<(Output, Value)> {
+    let config = format!("[[provider]]\nname = \"hostile\"\n[provider.settings]\nlist = \"{list}\"\n");
+    let folder = Setup::new().guest("hostile").config(&config).prepare().await?;
+    let checked = wharf(folder.path(), &["check", "plugins/hostile.wasm", "--json"]).await?;
+    let found = checked.json()?;
+    Ok((checked, found))
+}
+
 #[tokio::test]
-async fn a_check_uses_what_wharf_toml_sets_for_the_file_and_names_a_crash() -> Result<()> {
-    for (list, rule) in [("trap", "its lists: the provider crashed"), ("reserved", "the scheme wharf: is the host's own")] {
-        let config = format!("[[provider]]\nname = \"hostile\"\n[provider.settings]\nlist = \"{list}\"\n");
-        let folder = Setup::new().guest("hostile").config(&config).prepare().await?;
-        let checked = wharf(folder.path(), &["check", "plugins/hostile.wasm", "--json"]).await?;
-        let found = checked.json()?;
+async fn what_a_component_needs_is_no_broken_rule() -> Result<()> {
+    for (list, need) in
+        [("denied", "its lists: denied: grant the folder notes"), ("needs", "hostile://needs, which it lists: unavailable: set token")]
+    {
+        let (checked, found) = check_hostile(list).await?;
+        ensure!(checked.code == 0 && found["broken"] == json!([]), "{found}");
+        ensure!(strings(&found["needs"]).iter().any(|found| found.contains(need)), "{found}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn after_a_crash_the_check_goes_on_with_a_fresh_instance() -> Result<()> {
+    let (checked, found) = check_hostile("traps").await?;
+    let reads = json!([{ "uri": "hostile://trap", "bytes": null }, { "uri": "hostile://ok", "bytes": 2 }]);
+    ensure!(checked.code == 1 && found["reads"] == reads && found["needs"] == json!([]), "{found}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_check_uses_what_wharf_toml_sets_for_the_file_and_names_what_is_wrong() -> Result<()> {
+    for (list, rule) in [
+        ("trap", "its lists: the provider crashed"),
+        ("reserved", "the scheme wharf: is the host's own"),
+        ("duplicates", "it is listed twice"),
+        ("not-found", "it lists hostile://not-found, and answers not found to a read of it"),
+    ] {
+        let (checked, found) = check_hostile(list).await?;
         ensure!(checked.code == 1 && strings(&found["broken"]).iter().any(|broken| broken.contains(rule)), "{found}");
     }
     Ok(())
