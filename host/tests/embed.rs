@@ -1,4 +1,5 @@
 //! The library as a program uses it: registrations come and go while clients are connected.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::{
     sync::{

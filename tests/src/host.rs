@@ -67,10 +67,10 @@ impl Setup {
     /// # Errors
     /// A missing binary or component, with the command that makes it; a host that ends at once, with what it said.
     pub async fn start(self) -> Result<Host> {
-        Host::run(self.prepare().await?).await
+        Host::run(self.prepare().await?, "127.0.0.1:0").await
     }
 
-    /// Makes the folder with its wharf.toml and its plugins folder, and starts nothing.
+    /// Makes the folder that a host would be started in: a wharf.toml, and the plugins folder beside it.
     ///
     /// # Errors
     /// A missing component, with the command that makes it.
@@ -105,10 +105,10 @@ pub struct Host {
 }
 
 impl Host {
-    async fn run(folder: TempDir) -> Result<Self> {
+    async fn run(folder: TempDir, at: &str) -> Result<Self> {
         let binary = binary()?;
         let mut child = Command::new(&binary)
-            .args(["serve", "--http", "127.0.0.1:0", "--config", "wharf.toml"])
+            .args(["serve", "--http", at, "--config", "wharf.toml"])
             .current_dir(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -178,6 +178,15 @@ impl Host {
         });
         let found = found.await;
         found.with_context(|| format!("waiting for {text:?}; the host said:\n{}", self.log()))
+    }
+
+    /// Kills it, and starts it anew at the same address.
+    ///
+    /// # Errors
+    /// As [`Setup::start`].
+    pub async fn restart(mut self) -> Result<Self> {
+        within("the host's death", async { Ok(self.child.kill().await?) }).await?;
+        Self::run(self.folder, &self.address).await
     }
 
     /// Sends a signal, as `kill` names it, and waits for the end.

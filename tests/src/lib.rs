@@ -7,6 +7,7 @@ mod client;
 mod command;
 mod host;
 mod http;
+mod pipe;
 
 use std::{future::Future, path::PathBuf, time::Duration};
 
@@ -14,6 +15,7 @@ pub use client::{Listener, Session, call, listen, stall};
 pub use command::{Output, wharf};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
+pub use pipe::Pipe;
 
 use anyhow::{Context, Result};
 
@@ -23,6 +25,14 @@ pub const LIMIT: Duration = Duration::from_secs(90);
 /// The repository's root.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The binary under test.
+///
+/// # Errors
+/// It is not built; says how to.
+pub fn binary() -> Result<PathBuf> {
+    host::binary()
 }
 
 /// Waits for something, at most for [`LIMIT`].

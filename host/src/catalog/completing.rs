@@ -12,7 +12,7 @@ use super::{
     snapshot::{Serving, Snapshot, State},
 };
 use crate::{
-    provider::{Completion, CompletionRequest, Error, TemplateInfo},
+    provider::{Completion, CompletionRequest, Error, TemplateInfo, guarded},
     uri::template::Template,
 };
 
@@ -56,7 +56,7 @@ impl Snapshot {
         let mut loading = false;
         for place in &self.places {
             match &place.state {
-                State::Loading => loading = true,
+                State::Loading(_) => loading = true,
                 State::Refused => {}
                 State::Serving(serving) => {
                     let is_it = |info: &TemplateInfo| *info.uri_template == *uri_template && !self.is_claimed(place, uri_template);
@@ -118,7 +118,7 @@ impl Catalog {
             value: value.to_owned(),
             known: known.into_iter().map(|(_, pair)| pair).collect(),
         };
-        match serving.provider.complete(request).await {
+        match guarded(serving.provider.complete(request)).await {
             Ok(completion) => Ok(cut(completion)),
             Err(Error::NotFound) => Ok(nothing()),
             Err(error) => Err(CompleteError::Provider { provider: name.clone(), error }),

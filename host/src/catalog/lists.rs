@@ -9,14 +9,18 @@ use std::{
 use tokio::time::timeout;
 
 use crate::{
-    provider::{Error, Provider, ResourceInfo, Reuse, TemplateInfo},
+    provider::{Error, Provider, ResourceInfo, Reuse, TemplateInfo, guarded},
     uri::template::Template,
 };
 
 /// Pages a provider may need for its list.
 pub const LIST_PAGES: usize = 1_000;
-/// Resources, and likewise templates, that one provider may have.
+/// Resources that one provider may list.
 pub const LIST_ENTRIES: usize = 100_000;
+/// Templates that one provider may have: each is tried with every URI that nobody lists.
+pub const LIST_TEMPLATES: usize = 1_000;
+/// Bytes that one entry may take; a larger one is left out.
+pub const ENTRY_BYTES: usize = 1 << 20;
 /// Bytes that all of them may take together, the cursors on the way included.
 pub const LIST_BYTES: usize = 64 << 20;
 /// How long a provider may take for all pages.
@@ -40,6 +44,7 @@ pub struct Lists {
     index: HashMap<Arc<str>, usize>,
     /// In the provider's order, each template once.
     pub templates: Vec<(Arc<TemplateInfo>, Template)>,
+    refused: Refused,
 }
 
 impl Lists {
@@ -48,9 +53,11 @@ impl Lists {
         self.resources[*self.index.get(uri)?].mime_type.as_ref()
     }
 
-    /// Whether a client sees no difference.
+    /// Whether nobody sees a difference, the log neither.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
-        self.resources == other.resources && self.templates.iter().map(|(info, _)| info).eq(other.templates.iter().map(|(info, _)| info))
+        self.refused == other.refused
+            && self.resources == other.resources
+            && self.templates.iter().map(|(info, _)| info).eq(other.templates.iter().map(|(info, _)| info))
     }
 
     /// Asks a provider for both its lists. A direct one may use the host's own scheme.
@@ -58,14 +65,14 @@ impl Lists {
     /// # Errors
     /// What the provider answered; [`Error::Failed`] past [`LIST_PAGES`], [`LIST_ENTRIES`], [`LIST_BYTES`] or [`LIST_TIME`], or if a
     /// cursor comes twice.
-    pub(super) async fn fetch(name: &str, provider: &dyn Provider, direct: bool) -> Result<(Self, Reuse), Error> {
-        match timeout(LIST_TIME, Self::ask(name, provider, direct)).await {
+    pub(super) async fn fetch(provider: &dyn Provider, direct: bool) -> Result<(Self, Reuse), Error> {
+        match timeout(LIST_TIME, guarded(Self::ask(provider, direct))).await {
             Ok(lists) => lists,
             Err(_) => Err(Error::Failed(format!("its list took longer than {}", humantime::format_duration(LIST_TIME)))),
         }
     }
 
-    async fn ask(name: &str, provider: &dyn Provider, direct: bool) -> Result<(Self, Reuse), Error> {
+    async fn ask(provider: &dyn Provider, direct: bool) -> Result<(Self, Reuse), Error> {
         let mut starts = 0;
         let (resources, mut bytes, reuse) = loop {
             match pages(provider).await {
@@ -74,24 +81,37 @@ impl Lists {
             }
         };
         let templates = provider.templates().await?;
-        if templates.len() > LIST_ENTRIES {
-            return Err(Error::Failed(format!("it has more than {LIST_ENTRIES} templates")));
+        if templates.len() > LIST_TEMPLATES {
+            return Err(Error::Failed(format!("it has more than {LIST_TEMPLATES} templates")));
         }
         bytes += templates.iter().map(TemplateInfo::weight).sum::<usize>();
         if bytes > LIST_BYTES {
             return Err(too_long());
         }
-        Ok((Self::check(name, resources, templates, direct), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
+        Ok((Self::check(resources, templates, direct), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
     }
 
-    /// The lists without what may not be listed; each entry that is left out is named in the log.
-    pub(crate) fn check(name: &str, resources: Vec<ResourceInfo>, templates: Vec<TemplateInfo>, direct: bool) -> Self {
-        let mut refused = Refused { name, count: 0 };
+    /// Says in the log what was left out.
+    pub(super) fn warn(&self, name: &str) {
+        for (uri, why) in &self.refused.named {
+            // Quoted, so that it cannot steer the terminal that shows the log.
+            tracing::warn!(provider = name, "left out of its list: {uri:?}: {why}");
+        }
+        if self.refused.count > self.refused.named.len() {
+            tracing::warn!(provider = name, "left out of its list: {} more", self.refused.count - self.refused.named.len());
+        }
+    }
+
+    /// The lists without what may not be listed.
+    pub(crate) fn check(resources: Vec<ResourceInfo>, templates: Vec<TemplateInfo>, direct: bool) -> Self {
+        let mut refused = Refused::default();
         let mut index = HashMap::with_capacity(resources.len());
         let mut kept = Vec::with_capacity(resources.len());
         for resource in resources {
             if !direct && is_own(&resource.uri) {
                 refused.entry(&resource.uri, "the scheme wharf: is the host's own");
+            } else if resource.weight() > ENTRY_BYTES {
+                refused.entry(&resource.uri, &format!("its entry takes more than {ENTRY_BYTES} bytes"));
             } else if index.contains_key(&resource.uri) {
                 refused.entry(&resource.uri, "it is listed twice; the first one counts");
             } else {
@@ -114,8 +134,7 @@ impl Lists {
                 Ok(template) => matchable.push((Arc::new(info), template)),
             }
         }
-        refused.sum_up();
-        Self { resources: kept, index, templates: matchable }
+        Self { resources: kept, index, templates: matchable, refused }
     }
 }
 
@@ -154,24 +173,20 @@ fn is_own(uri: &str) -> bool {
     uri.get(..OWN_SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(OWN_SCHEME))
 }
 
-struct Refused<'a> {
-    name: &'a str,
+/// What was left out of a provider's lists, and why.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Refused {
+    /// The first few.
+    named: Vec<(String, String)>,
     count: usize,
 }
 
-impl Refused<'_> {
+impl Refused {
     fn entry(&mut self, uri: &str, why: &str) {
         self.count += 1;
-        if self.count <= NAMED {
-            // A provider's own text: it may be long, and must not steer the terminal that shows the log.
-            let shown: String = uri.chars().take(SHOWN).collect();
-            tracing::warn!(provider = self.name, "left out of its list: {shown:?}: {why}");
-        }
-    }
-
-    fn sum_up(&self) {
-        if self.count > NAMED {
-            tracing::warn!(provider = self.name, "left out of its list: {} more", self.count - NAMED);
+        if self.named.len() < NAMED {
+            // A provider's own text: it may be long.
+            self.named.push((uri.chars().take(SHOWN).collect(), why.to_owned()));
         }
     }
 }

@@ -34,7 +34,7 @@ use tokio::{
 
 pub use completing::{COMPLETION_VALUES, CompleteError};
 pub use explaining::{Explanation, KeptOut, NEAR_URIS};
-pub use lists::{LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TIME, Lists};
+pub use lists::{ENTRY_BYTES, LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TEMPLATES, LIST_TIME, Lists};
 pub use pages::{CURSOR_LIFE, CursorError, PAGE_BYTES, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use reading::{Answered, ReadError};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
@@ -135,7 +135,7 @@ impl Catalog {
             for Position { slot, name, rules } in order {
                 let state = match before.iter().position(|place| place.slot == slot) {
                     Some(at) => before.swap_remove(at).state,
-                    None => State::Loading,
+                    None => State::Loading(Instant::now()),
                 };
                 places.push(Place { slot, name, direct, rules, state });
             }
@@ -152,8 +152,11 @@ impl Catalog {
         let source = announcer.source();
         let (name, direct) = self.name(source.slot);
         self.upkeep.loading(source, if direct { Duration::ZERO } else { upkeep::PAUSE });
-        let (lists, reuse, result) = match Lists::fetch(&name, &*provider, direct).await {
-            Ok((lists, reuse)) => (lists, reuse, Ok(())),
+        let (lists, reuse, result) = match Lists::fetch(&*provider, direct).await {
+            Ok((lists, reuse)) => {
+                lists.warn(&name);
+                (lists, reuse, Ok(()))
+            }
             Err(error) => (Lists::default(), Reuse::For(Duration::ZERO), Err(error)),
         };
         let serving = Serving { source, provider, ledger: announcer.ledger().clone(), lists: Arc::new(lists) };
@@ -172,7 +175,7 @@ impl Catalog {
     /// A provider cannot be loaded: nobody waits for it any more. One that serves goes on.
     pub fn refuse(&self, slot: u32) {
         self.publish(|places| {
-            if let Some(place) = places.iter_mut().find(|place| place.slot == slot && matches!(place.state, State::Loading)) {
+            if let Some(place) = places.iter_mut().find(|place| place.slot == slot && matches!(place.state, State::Loading(_))) {
                 place.state = State::Refused;
             }
         });
@@ -257,10 +260,16 @@ impl Catalog {
             return;
         }
         let mut changes = self.changes();
-        while !is_so(&self.current.load()) {
-            if !matches!(timeout_at(deadline, changes.changed()).await, Ok(Ok(()))) {
+        loop {
+            let snapshot = self.snapshot();
+            // The time counts from the beginning of the loading: what takes long then delays the first requests, not each.
+            let Some(since) = snapshot.loading_since().filter(|_| !is_so(&snapshot)) else { return };
+            let until = deadline.min(since + self.loading_time);
+            if until <= Instant::now() {
                 return;
             }
+            // Whether it changed or the time is up, the next look tells.
+            let _ = timeout_at(until, changes.changed()).await;
         }
     }
 

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Caller, Candidate, Catalog, Snapshot, readings::Found};
 use crate::{
-    provider::{Contents, Error, ReadRequest, Reading, Reuse},
+    provider::{Contents, Error, ReadRequest, Reading, Reuse, guarded},
     uri,
 };
 
@@ -88,7 +88,7 @@ impl Catalog {
 
     async fn read_at(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Error> {
         let Candidate { source, provider, ledger, .. } = candidate;
-        let kept = match self.readings.find(*source, uri, ledger, provider.offers().live) {
+        let mut kept = match self.readings.find(*source, uri, ledger, provider.offers().live) {
             Found::Fresh(contents, reuse) => return Ok(Answered { contents, reuse, public: candidate.public }),
             Found::Stale(kept) => Some(kept),
             Found::Nothing => None,
@@ -96,11 +96,12 @@ impl Catalog {
         let mut moment = ledger.now(uri);
         let if_none_match = kept.as_ref().and_then(|kept| kept.version.clone());
         let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match };
-        let mut answer = provider.read(request.clone()).await?;
+        let mut answer = guarded(provider.read(request.clone())).await?;
         if answer.is_none() && provider.offers().live && ledger.instance() != moment.instance {
             // The instance died while the read waited for its turn: the next one was asked about a version that only the dead one knew.
             moment = ledger.now(uri);
-            answer = provider.read(ReadRequest { if_none_match: None, ..request }).await?;
+            kept = None;
+            answer = guarded(provider.read(ReadRequest { if_none_match: None, ..request })).await?;
         }
         match (answer, kept) {
             (Some(Reading { mut contents, version, reuse }), _) => {

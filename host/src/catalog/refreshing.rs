@@ -38,9 +38,10 @@ impl Catalog {
         let found = snapshot.serving().find(|(_, serving)| serving.source == source);
         let Some((place, serving)) = found else { return self.upkeep.asked(source, None) };
         self.upkeep.begins(source);
-        let reuse = match Lists::fetch(&place.name, &*serving.provider, place.direct).await {
+        let reuse = match Lists::fetch(&*serving.provider, place.direct).await {
             Ok((lists, reuse)) => {
                 if !lists.says_the_same(&serving.lists) {
+                    lists.warn(&place.name);
                     self.replace(source, lists);
                 }
                 Some(reuse)

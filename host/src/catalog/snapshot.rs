@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use tokio::time::Instant;
+
 use super::lists::Lists;
 use crate::provider::{Ledger, Provider, ResourceInfo, Source, TemplateInfo, TemplateMatch};
 
@@ -42,8 +44,8 @@ pub struct Serving {
 /// How far a provider is.
 #[derive(Clone)]
 pub enum State {
-    /// It has never been loaded yet, and is about to be: whoever may need it waits for it.
-    Loading,
+    /// It has never been loaded yet, and is about to be, since then: whoever may need it waits for it.
+    Loading(Instant),
     /// It could not be loaded. It owns nothing.
     Refused,
     /// It serves, or did when it was last asked.
@@ -203,7 +205,16 @@ impl Snapshot {
             Some(Candidate { source, matched: None, .. }) => self.places.iter().position(|place| place.slot == source.slot),
             _ => None,
         };
-        self.places.iter().take(up_to.unwrap_or(usize::MAX)).any(|place| matches!(place.state, State::Loading))
+        self.places.iter().take(up_to.unwrap_or(usize::MAX)).any(|place| matches!(place.state, State::Loading(_)))
+    }
+
+    /// When the last of those that still load began to.
+    pub(super) fn loading_since(&self) -> Option<Instant> {
+        let since = |place: &Place| match place.state {
+            State::Loading(since) => Some(since),
+            State::Refused | State::Serving(_) => None,
+        };
+        self.places.iter().filter_map(since).max()
     }
 
     /// The generation that is published in this slot.
@@ -238,7 +249,7 @@ impl Snapshot {
 fn serving(places: &[Place]) -> impl Iterator<Item = (u32, &Serving)> {
     (0..).zip(places).filter_map(|(at, place)| match &place.state {
         State::Serving(serving) => Some((at, serving)),
-        State::Loading | State::Refused => None,
+        State::Loading(_) | State::Refused => None,
     })
 }
 

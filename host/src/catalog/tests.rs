@@ -330,6 +330,51 @@ async fn a_list_waits_for_all_that_load_and_a_read_for_those_that_may_go_before(
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_loads_for_long_delays_the_first_requests_and_not_each() {
+    let mut world = World::new();
+    world.announce(1, false);
+    world.provider(2, &[("x://a", "a")]).await;
+    let start = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(world.read("x://a").await.unwrap(), "a");
+        assert_eq!(world.uris().await, ["x://a"]);
+    }
+    assert_eq!(start.elapsed(), LOADING);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rust_provider_that_panics_has_failed_that_call_and_is_asked_again() {
+    let mut world = World::new();
+    let provider = world.provider(1, &[("x://a", "a")]).await;
+    for _ in 0..2 {
+        provider.shelf.lock().panics = true;
+        assert!(matches!(world.read("x://a").await, Err(ReadError::Provider { error: Error::Failed(_), .. })));
+        advance(LIST_REUSE).await;
+        assert_eq!(world.uris().await, ["x://a"]);
+    }
+    provider.shelf.lock().panics = false;
+    provider.put("x://b", "b");
+    advance(LIST_REUSE).await;
+    assert_eq!(world.uris().await, ["x://a", "x://b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_templates_and_an_entry_that_is_too_big_are_refused() {
+    let mut world = World::new();
+    let provider = world.announce(1, false);
+    provider.put("x://a", "");
+    provider.put("x://big", "");
+    provider.shelf.lock().pages[0][1].description = Some("a".repeat(ENTRY_BYTES));
+    let template = |n| TemplateInfo::new(format!("x://{n}/{{name}}"), "t");
+    provider.shelf.lock().templates = (0..LIST_TEMPLATES).map(template).collect();
+    world.load(&provider).await;
+    assert_eq!(world.uris().await, ["x://a"], "the one that is too big is left out");
+    assert_eq!(world.catalog.snapshot().merged.templates.len(), LIST_TEMPLATES);
+    provider.shelf.lock().templates.push(template(LIST_TEMPLATES));
+    assert!(matches!(world.catalog.load(provider.clone(), &provider.announcer).await, Err(Error::Failed(_))));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_provider_that_keeps_dying_keeps_what_it_owns() {
     let mut world = World::new();
     let provider = world.provider(1, &[("x://a", "")]).await;

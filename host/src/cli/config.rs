@@ -10,8 +10,8 @@ use wharf::{
 };
 
 use super::{
-    once,
     output::{self, count},
+    serve::run_to_end,
     sources::{DEFAULT_CONFIG, read_config},
 };
 
@@ -52,7 +52,7 @@ pub(super) fn run(args: Args) -> Result<()> {
             let config = read_config(&file)?;
             let (resources, providers) = (config.resources.len(), config.providers.len());
             // Their URIs and names are checked where they are registered. Components are not loaded.
-            once::within_runtime(async {
+            run_to_end(async {
                 let alone = Config { resources: config.resources, ..Config::default() };
                 let host = Host::builder().config(alone).start().await.with_context(|| file.display().to_string())?;
                 host.close().await;

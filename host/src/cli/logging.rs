@@ -14,9 +14,9 @@ use super::check::{Warnings, is_about_a_provider};
 /// What is logged, and how.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// What is logged: error, warn, info, debug, trace; or a filter such as `wharf=debug`
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "info", value_parser = parse)]
-    log: String,
+    /// What is logged: error, warn, info, debug, trace; or a filter such as `wharf=debug` [default: info for serve and check; warn for the others, and with --stdio]
+    #[arg(long, global = true, value_name = "LEVEL", value_parser = parse)]
+    log: Option<String>,
     /// How it is logged
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     log_format: Format,
@@ -40,19 +40,17 @@ fn parse(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-pub(super) fn start(args: &Args) {
-    let subscriber = fmt().with_env_filter(EnvFilter::new(&args.log)).with_writer(std::io::stderr).with_target(false);
-    if args.is_json() {
-        subscriber.json().flatten_event(true).init();
-    } else {
-        subscriber.compact().init();
-    }
-}
-
-/// As [`start`], but what the host warns of about a provider is kept for the answer, and so is not on stderr.
-pub(super) fn start_with(args: &Args, warnings: &Warnings) {
+/// `default` is the level if none is asked for. What the host warns of about a provider goes into `warnings`, if there are such, and then is
+/// not on stderr.
+pub(super) fn start(args: &Args, default: &str, warnings: Option<Warnings>) {
+    let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
     let log = fmt::layer().with_writer(std::io::stderr).with_target(false);
     let log = if args.is_json() { log.json().flatten_event(true).boxed() } else { log.compact().boxed() };
-    let others = EnvFilter::new(&args.log).and(filter_fn(|what| !is_about_a_provider(what)));
-    tracing_subscriber::registry().with(log.with_filter(others)).with(warnings.clone().with_filter(filter_fn(is_about_a_provider))).init();
+    match warnings {
+        None => tracing_subscriber::registry().with(log.with_filter(filter)).init(),
+        Some(warnings) => {
+            let log = log.with_filter(filter.and(filter_fn(|what| !is_about_a_provider(what))));
+            tracing_subscriber::registry().with(log).with(warnings.with_filter(filter_fn(is_about_a_provider))).init();
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
+mod attach;
 mod check;
 mod compile;
 mod complete;
@@ -11,6 +12,7 @@ mod once;
 mod output;
 mod read;
 mod serve;
+mod signals;
 mod sources;
 mod trust;
 mod wit;
@@ -31,7 +33,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Loads the providers and serves them over HTTP until Ctrl-C
+    /// Loads the providers and serves them, over HTTP until Ctrl-C, or over stdio
     Serve(serve::Args),
     /// Lists all resources
     List(list::Args),
@@ -63,12 +65,11 @@ pub fn main() -> ExitCode {
     if let Command::CompileComponent(args) = command {
         return compile::run(args);
     }
-    let warnings = check::Warnings::default();
-    if matches!(command, Command::Check(_)) {
-        logging::start_with(&logging, &warnings);
-    } else {
-        logging::start(&logging);
-    }
+    // What a server says on stderr, its client may show as its faults; and whoever asks one question wants the answer.
+    let over_stdio = matches!(&command, Command::Serve(args) if args.is_stdio());
+    let talks = matches!(&command, Command::Serve(_) | Command::Check(_)) && !over_stdio;
+    let warnings = matches!(&command, Command::Check(_)).then(check::Warnings::default);
+    logging::start(&logging, if talks { "info" } else { "warn" }, warnings.clone());
     let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match command {
         Command::Serve(args) => done(serve::run(args, logging.is_json())),
@@ -77,7 +78,7 @@ pub fn main() -> ExitCode {
         Command::Read(args) => done(read::run(args)),
         Command::Complete(args) => done(complete::run(args)),
         Command::Explain(args) => explain::run(args),
-        Command::Check(args) => check::run(args, &warnings),
+        Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
         Command::Config(args) => done(config::run(args)),
         Command::Trust(args) => done(trust::run(args)),
         Command::Wit(args) => done(wit::run(args)),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use wharf::{
     host::Host,
     plugins::{Fate, Plan, Report},
@@ -11,6 +11,7 @@ use wharf::{
 use super::{
     compile,
     output::say,
+    serve::run_to_end,
     sources::{SourceArgs, Sources},
 };
 
@@ -18,7 +19,7 @@ use super::{
 /// is said on stderr: that is no failure of the question.
 pub(super) fn ask<T>(sources: SourceArgs, question: impl AsyncFnOnce(&Host) -> Result<T>) -> Result<T> {
     let Sources { config, plugins } = sources.read()?;
-    within_runtime(async {
+    run_to_end(async {
         let host = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation()).on_report(report).start().await?;
         complain(&plugins, host.plan());
         host.loaded().await;
@@ -26,14 +27,6 @@ pub(super) fn ask<T>(sources: SourceArgs, question: impl AsyncFnOnce(&Host) -> R
         host.close().await;
         answer
     })
-}
-
-/// Runs something that needs a runtime, and does not wait at its end for what cannot be stopped.
-pub(super) fn within_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let done = runtime.block_on(work);
-    runtime.shutdown_background();
-    done
 }
 
 fn report(Report { name, path, fate }: Report) {

@@ -18,13 +18,16 @@ use wharf::{
 };
 
 use super::{
-    compile,
+    attach, compile,
     output::{self, count},
+    signals::Signals,
     sources::{SourceArgs, Sources},
 };
 
 /// Where it listens if nothing else is said.
 const DEFAULT_HTTP: &str = "127.0.0.1:8089";
+/// How long a request over stdio waits for providers that load: the process has only begun, and its client gives it a while.
+const STDIO_LOADING_TIME: Duration = Duration::from_secs(5);
 /// After so long the user is told what is still being loaded.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -34,28 +37,78 @@ pub(super) struct Args {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8089, or what wharf.toml says]
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
+    /// Serve the client that started this process, over stdin and stdout
+    #[arg(long, conflicts_with = "http")]
+    stdio: bool,
+    /// With --stdio: serve what the host at this URL serves, such as http://127.0.0.1:8089/mcp, instead of loading providers
+    #[arg(long, value_name = "URL", requires = "stdio", conflicts_with_all = ["plugins", "config"])]
+    attach: Option<String>,
     #[command(flatten)]
     sources: SourceArgs,
+}
+
+impl Args {
+    /// Whether stdin and stdout are the client's.
+    pub(super) fn is_stdio(&self) -> bool {
+        self.stdio
+    }
 }
 
 /// What the user is told: lines for people, or log events.
 #[derive(Clone, Copy)]
 struct Voice {
     json: bool,
+    /// Only what is wrong: clients keep what a server says on stderr, and show it as its faults.
+    quiet: bool,
 }
 
 pub(super) fn run(args: Args, json: bool) -> Result<()> {
-    let voice = Voice { json };
+    if let Some(url) = args.attach {
+        return attach::run(&url);
+    }
+    let voice = Voice { json, quiet: args.stdio };
     let Sources { config, plugins } = args.sources.read()?;
+    if args.stdio {
+        return run_to_end(serve_stdio(config, plugins, voice));
+    }
     let address = match args.http.or(config.server.http) {
         Some(address) => address,
         None => DEFAULT_HTTP.parse().context("the default address")?,
     };
+    run_to_end(serve(config, plugins, address, voice))
+}
+
+/// Runs what needs a runtime.
+pub(super) fn run_to_end<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let served = runtime.block_on(serve(config, plugins, address, voice));
-    // What still runs now cannot be stopped, such as a compilation or a read of a file that does not come: the process ends without it.
+    let done = runtime.block_on(work);
+    // What still runs now cannot be stopped, such as a compilation or a read of stdin or of a file that does not come: the process ends
+    // without it.
     runtime.shutdown_background();
-    served
+    done
+}
+
+/// Serves one client until it closes stdin, or a signal comes.
+async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<()> {
+    let mut signals = Signals::new().context("cannot listen for signals")?;
+    let report = move |report: Report| voice.report(&report);
+    let builder = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation());
+    let host = builder.loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    voice.plan(&plugins, host.plan());
+    let shutdown = async {
+        signals.next().await;
+        host.end_streams();
+    };
+    let served = host.stdio(tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
+    host.end_streams();
+    let ending = async {
+        host.close().await;
+        served.context("cannot read stdin")
+    };
+    tokio::select! {
+        ended = ending => ended,
+        () = signals.next() => bail!("ended before everything was done"),
+    }
 }
 
 async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voice) -> Result<()> {
@@ -99,7 +152,8 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
     tokio::select! {
         () = signals.next() => {}
         () = impatient => {}
-        () = &mut serving => {}
+        // It ends by itself only if nothing can be accepted any more.
+        () = &mut serving => bail!("the host has ended by itself"),
     }
     voice.say("ending; once more ends it at once");
     let _ = stop.send(());
@@ -158,8 +212,10 @@ impl Voice {
     fn report(self, Report { name, path, fate }: &Report) {
         let path = path.display();
         match fate {
+            Fate::Loaded { lists: Ok(()), .. } if self.quiet => {}
             Fate::Loaded { resources, templates, subscriptions, lists, took } => {
-                if self.json {
+                if self.quiet {
+                } else if self.json {
                     let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                     tracing::info!(provider = %name, %path, resources, templates, subscriptions, took_ms = took, "loaded");
                 } else {
@@ -181,39 +237,5 @@ impl Voice {
         if !names.is_empty() {
             self.say(&format!("still loading: {}", names.join(", ")));
         }
-    }
-}
-
-/// What ends the host: Ctrl-C, and where there is one, SIGTERM.
-struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    #[cfg(unix)]
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    #[cfg(not(unix))]
-    async fn next(&mut self) {
-        drop(tokio::signal::ctrl_c().await);
     }
 }

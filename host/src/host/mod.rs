@@ -24,11 +24,16 @@
 
 mod direct;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::Router;
 use parking_lot::Mutex;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    sync::watch,
+    task::JoinHandle,
+};
 
 pub use direct::ProviderHandle;
 
@@ -36,7 +41,7 @@ use self::direct::Direct;
 use crate::{
     catalog::{Caller, Catalog},
     config::Config,
-    mcp::{Info, Server},
+    mcp::{Info, Server, pipe::Local},
     plugins::{Loader, Plan, Report},
     provider::{
         Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
@@ -44,7 +49,10 @@ use crate::{
         wasm::{Compilation, Runtime, RuntimeError},
     },
     subscriptions::Subscriptions,
-    transport::http::{self, HttpSettings, Limits, Plain},
+    transport::{
+        http::{self, HttpSettings, Limits, Plain},
+        stdio,
+    },
 };
 
 /// How long a request waits for providers that have never been loaded yet, unless [`Builder::loading_time`] says otherwise.
@@ -263,6 +271,21 @@ impl Host {
         };
         http::serve(listener, self.router(settings), Plain, Limits::default(), stopping).await;
         self.close().await;
+    }
+
+    /// Serves one client over a pair of byte streams, such as stdin and stdout, as [`stdio::serve`] does, until the client is done or `stop`
+    /// resolves. Then its listens end, what it asked is answered (5 s at most), and nothing else of the host ends: any number may be served
+    /// at a time.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn stdio(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        stdio::serve(Local::new(self.server.clone()), input, output, stop).await
     }
 
     /// The first half of a shutdown: ends all streams, so that connections can end.

@@ -96,13 +96,11 @@ pub async fn answer(server: &Server, session: &Session, request: &Request<'_>) -
 }
 
 /// Answers a batch, in its order. Only sessions of 2025-03-26 have batches (that version's Streamable HTTP, "Sending Messages").
-pub async fn batch(server: &Server, entries: &[&RawValue], envelope: &Envelope<'_>) -> Reply {
-    let session = match session(server, envelope) {
-        Ok(session) if session.version() == BATCHES => session,
-        Ok(_) => return Reply::error(Id::NULL, &RpcError::invalid_request("only a session of 2025-03-26 has batches: send one message")),
-        Err(error) => return Reply::error(Id::NULL, &error),
-    };
-    let work: Vec<BoxFuture<'_, _>> = entries.iter().map(|text| answer_entry(server, &session, text.get()).boxed()).collect();
+pub async fn batch(server: &Server, session: &Session, entries: &[&RawValue]) -> Reply {
+    if session.version() != BATCHES {
+        return Reply::error(Id::NULL, &RpcError::invalid_request("only a session of 2025-03-26 has batches: send one message"));
+    }
+    let work: Vec<BoxFuture<'_, _>> = entries.iter().map(|text| answer_entry(server, session, text.get()).boxed()).collect();
     let mut answers = stream::iter(work).buffered(BATCH_WIDTH);
     let mut all = vec![b'['];
     while let Some(one) = answers.next().await {

@@ -116,6 +116,11 @@ fn acknowledgement(id: &str, list_changed: bool, uris: &IndexSet<Arc<str>>) -> V
 }
 
 impl ListenStream {
+    /// From now on as if the host stopped: what is due goes out, and then the result.
+    pub fn end(&mut self) {
+        self.stopping = Stopping(None);
+    }
+
     fn result(&self) -> Vec<u8> {
         let Self { id, server, .. } = self;
         format!(

@@ -15,6 +15,7 @@ mod listens;
 pub mod message;
 mod modern;
 mod pages;
+pub mod pipe;
 mod resources;
 mod sessions;
 
@@ -225,7 +226,10 @@ impl Server {
                 },
             },
             Ok(Incoming::One(message)) => self.take(&message, envelope),
-            Ok(Incoming::Batch(entries)) => legacy::batch(self, &entries, envelope).await,
+            Ok(Incoming::Batch(entries)) => match legacy::session(self, envelope) {
+                Ok(session) => legacy::batch(self, &session, &entries).await,
+                Err(error) => Reply::error(Id::NULL, &error),
+            },
             Err(Rejected { id, error }) => Reply::error(id, &error),
         }
     }

@@ -32,6 +32,8 @@ pub struct Shelf {
     /// How many cursors are refused from now on.
     pub refused_cursors: usize,
     pub list_error: Option<Error>,
+    /// Every call panics.
+    pub panics: bool,
     /// What reads answer; a URI that is not here is not found.
     pub readings: HashMap<String, Result<Reading, Error>>,
     /// Whether a URI that is not in `readings` and matches a template reads as the values of its variables.
@@ -164,6 +166,7 @@ impl Memory {
         if self.stuck.load(SeqCst) {
             std::future::pending::<()>().await;
         }
+        assert!(!self.shelf.lock().panics, "as the test wants it");
         answer(&mut self.shelf.lock())
     }
 }

@@ -16,9 +16,9 @@ pub(crate) mod memory;
 mod types;
 pub mod wasm;
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 
 pub use error::Error;
 pub use events::{Announcer, EventQueue, Occurrence, ProviderEvent, Updated};
@@ -50,6 +50,11 @@ pub struct Offers {
 
 /// The answer of a provider that may take a while.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
+
+/// A provider that is a Rust value may panic in a call: that call has failed, and nothing else.
+pub(crate) async fn guarded<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(Error::Failed("the provider panicked".into())))
+}
 
 /// A source of resources. The contract of each call is that of the WIT function of the same name.
 ///

@@ -123,6 +123,13 @@ async fn settings_and_template_variables_reach_the_guest() {
 }
 
 #[tokio::test]
+async fn settings_reach_the_guest_through_wasi_config_too() {
+    let configured = run("configured", &[("db.host", "example.org"), ("a", "1")], LONG).await;
+    assert_eq!(configured.text("configured://all").await, "a=1\ndb.host=example.org\n");
+    assert_eq!(configured.text("configured://db.host").await, "example.org");
+}
+
+#[tokio::test]
 async fn completions_reach_the_guest_and_come_back() {
     let basic = run("basic", &[("db.host", "x"), ("db.port", "y"), ("other", "z")], LONG).await;
     let request = CompletionRequest {

@@ -1,10 +1,11 @@
 //! Fixtures, and providers made of them.
 
 use std::{
+    collections::BTreeMap,
     future::{Future, poll_fn},
     path::PathBuf,
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     task::Poll,
     time::Duration,
 };
@@ -34,14 +35,8 @@ pub fn runtime() -> Arc<Runtime> {
 }
 
 pub async fn compiled(name: &'static str) -> Compiled {
-    static BASIC: OnceCell<Compiled> = OnceCell::const_new();
-    static HOSTILE: OnceCell<Compiled> = OnceCell::const_new();
-    static LIVE: OnceCell<Compiled> = OnceCell::const_new();
-    let cell = match name {
-        "basic" => &BASIC,
-        "hostile" => &HOSTILE,
-        _ => &LIVE,
-    };
+    static COMPILED: Mutex<BTreeMap<&str, Arc<OnceCell<Compiled>>>> = Mutex::new(BTreeMap::new());
+    let cell = COMPILED.lock().unwrap().entry(name).or_default().clone();
     cell.get_or_init(|| async { runtime().compile(name, guest(name)).await.unwrap() }).await.clone()
 }
 

@@ -1,7 +1,8 @@
 """One whole round of a client against a host, with the official Python SDK: connect, list, read, subscribe, receive an update, read the
 new content, unsubscribe, and hear nothing more. Prints one JSON line a step; exits with 0 only if every step held.
 
-python round.py --url URL --era legacy|modern --text URI --blob URI --watch URI --before TEXT --after TEXT --ticking URI
+python round.py (--url URL | --command JSON) --era legacy|modern --text URI --blob URI --watch URI --before TEXT --after TEXT --ticking URI
+  --command  a program and its arguments as a JSON array, to be talked to over stdio
   --watch    changes once, some time after the first subscription; its text contains BEFORE before, and AFTER after it
   --ticking  is announced again and again for as long as anybody subscribes to it (somebody else has to)
 """
@@ -19,6 +20,7 @@ from contextlib import AsyncExitStack
 import anyio
 import mcp_types as types
 from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
 from mcp.shared.subscriptions import ResourceUpdated
 
 WHOLE_ROUND_S = 60
@@ -86,7 +88,11 @@ async def round_trip(args):
 
     # "auto" asks with server/discover, as a client in the field does; the check below sees to it that nothing fell back.
     mode = "auto" if modern else "legacy"
-    async with Client(args.url, mode=mode, message_handler=on_message, read_timeout_seconds=STEP_S) as client:
+    server = args.url
+    if args.command:
+        command, *rest = json.loads(args.command)
+        server = StdioServerParameters(command=command, args=rest)
+    async with Client(server, mode=mode, message_handler=on_message, read_timeout_seconds=STEP_S) as client:
         check((client.protocol_version == "2026-07-28") == modern, f"the wrong era: {client.protocol_version}")
         check(client.server_capabilities.resources.subscribe, "resources.subscribe is not advertised")
         say("connect", version=client.protocol_version)
@@ -153,7 +159,10 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--era", choices=["legacy", "modern"], required=True)
-    for name in ("url", "text", "blob", "watch", "before", "after", "ticking"):
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--url")
+    where.add_argument("--command")
+    for name in ("text", "blob", "watch", "before", "after", "ticking"):
         parser.add_argument(f"--{name}", required=True)
     try:
         anyio.run(main, parser.parse_args())

@@ -1,12 +1,14 @@
 // One whole round of a client against a host, with the official TypeScript SDK: connect, list, read, subscribe, receive an update,
 // read the new content, unsubscribe, and hear nothing more. Prints one JSON line a step; exits with 0 only if every step held.
 //
-// node round.mjs --url URL --era legacy|modern --text URI --blob URI --watch URI --before TEXT --after TEXT --ticking URI
+// node round.mjs (--url URL | --command JSON) --era legacy|modern|pinned --text URI --blob URI --watch URI --before TEXT --after TEXT --ticking URI
+//   --command  a program and its arguments as a JSON array, to be talked to over stdio
 //   --watch    changes once, some time after the first subscription; its text contains BEFORE before, and AFTER after it
 //   --ticking  is announced again and again for as long as anybody subscribes to it (somebody else has to)
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
 const WHOLE_ROUND_MS = 60_000;
 const STEP_MS = 15_000;
@@ -16,10 +18,11 @@ const SILENCE_MS = 1_000;
 
 const string = { type: 'string' };
 const { values: args } = parseArgs({
-  options: { url: string, era: string, text: string, blob: string, watch: string, before: string, after: string, ticking: string },
+  options: { url: string, command: string, era: string, text: string, blob: string, watch: string, before: string, after: string, ticking: string },
 });
-for (const name of ['url', 'era', 'text', 'blob', 'watch', 'before', 'after', 'ticking']) assert(args[name], `--${name} is missing`);
-const modern = args.era === 'modern';
+assert(args.url || args.command, '--url or --command is missing');
+for (const name of ['era', 'text', 'blob', 'watch', 'before', 'after', 'ticking']) assert(args[name], `--${name} is missing`);
+const modern = args.era !== 'legacy';
 
 const began = Date.now();
 const say = (step, what = {}) => console.log(JSON.stringify({ step, ms: Date.now() - began, ...what }));
@@ -58,7 +61,7 @@ async function pages(client, list, key) {
 // 'auto' asks with server/discover, as a client in the field does; the check of the version sees to it that nothing fell back.
 const client = new Client(
   { name: 'wharf-e2e-typescript', version: '1.0.0' },
-  { versionNegotiation: { mode: modern ? 'auto' : 'legacy' } },
+  { versionNegotiation: { mode: { legacy: 'legacy', modern: 'auto', pinned: { pin: '2026-07-28' } }[args.era] } },
 );
 client.setNotificationHandler('notifications/resources/updated', ({ params: { uri } }) => {
   told.set(uri, (told.get(uri) ?? 0) + 1);
@@ -67,7 +70,8 @@ client.setNotificationHandler('notifications/resources/updated', ({ params: { ur
 });
 
 try {
-  const transport = new StreamableHTTPClientTransport(new URL(args.url));
+  const [command, ...rest] = args.command ? JSON.parse(args.command) : [];
+  const transport = command ? new StdioClientTransport({ command, args: rest }) : new StreamableHTTPClientTransport(new URL(args.url));
   await client.connect(transport, { timeout: STEP_MS });
   const version = client.getNegotiatedProtocolVersion();
   assert.equal(version === '2026-07-28', modern, `the wrong era: ${version}`);
@@ -125,7 +129,7 @@ try {
   assert((await text(client, args.text)).length > 0, 'the connection did not outlive the subscription');
   say('silence');
 
-  if (!modern) await transport.terminateSession();
+  if (!modern && !command) await transport.terminateSession();
   await client.close();
   say('close');
   process.exit(0);

@@ -192,8 +192,13 @@ async fn a_cursor_leads_into_its_own_list_only_and_its_last_page_counts_as_use()
     let mut world = World::new();
     let provider = world.announce(1, false);
     provider.shelf.lock().pages = vec![(0..=PAGE_ENTRIES).map(|n| ResourceInfo::new(format!("x://{n}"), "r")).collect()];
-    provider.shelf.lock().templates = (0..=PAGE_ENTRIES).map(|n| TemplateInfo::new(format!("x://{n}/{{a}}"), "t")).collect();
     world.load(&provider).await;
+    for slot in [2, 3] {
+        let provider = world.announce(slot, false);
+        let template = |n| TemplateInfo::new(format!("x://{slot}/{n}/{{a}}"), "t");
+        provider.shelf.lock().templates = (0..LIST_TEMPLATES).map(template).collect();
+        world.load(&provider).await;
+    }
     let resources = world.catalog.resources(&Caller, None).await.unwrap().next.unwrap();
     let templates = world.catalog.templates(&Caller, None).await.unwrap().next.unwrap();
     assert_eq!(world.catalog.templates(&Caller, Some(&resources)).await.err(), Some(CursorError));

@@ -20,8 +20,9 @@ use wharf::{
 use self::dry_run::Findings;
 pub(super) use self::warnings::{Warnings, is_about_a_provider};
 use super::{
-    compile, once,
+    compile,
     output::{self, count},
+    serve::run_to_end,
     sources::{SourceArgs, Sources},
 };
 
@@ -52,7 +53,7 @@ pub(super) fn run(args: Args, warnings: &Warnings) -> Result<ExitCode> {
     let Args { file, sources, json } = args;
     let bytes = std::fs::metadata(&file).with_context(|| format!("cannot read {}", file.display()))?.len();
     let planned = planned(&file, sources.read()?);
-    let loaded = once::within_runtime(async {
+    let loaded = run_to_end(async {
         let runtime = Runtime::with(compile::compilation())?;
         Ok(load(&runtime, planned).await)
     })?;

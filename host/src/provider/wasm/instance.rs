@@ -10,6 +10,7 @@ use wasmtime::{
     component::{InstancePre, ResourceTable},
 };
 use wasmtime_wasi::{I32Exit, WasiCtx};
+use wasmtime_wasi_config::WasiConfigVariables;
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::{
@@ -40,6 +41,8 @@ pub(super) struct HostState {
     pub http: WasiHttpCtx,
     pub no_http: wasi::NoHttp,
     pub table: ResourceTable,
+    /// The settings once more, as wasi:config wants them.
+    pub config: WasiConfigVariables,
     meter: Meter,
     /// Ticks that this call has spent computing.
     ticks: u64,
@@ -110,6 +113,7 @@ impl Instance {
             http: WasiHttpCtx::new(),
             no_http: wasi::NoHttp(log.clone()),
             table: wasi::table(),
+            config: spec.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             meter: Meter::new(&limits),
             ticks: 0,
             spec,

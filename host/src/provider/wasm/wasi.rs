@@ -15,6 +15,7 @@ use wasmtime_wasi::{
     cli::{IsTerminal, StdoutStream},
     p2::{OutputStream, Pollable, StreamResult},
 };
+use wasmtime_wasi_config::WasiConfig;
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
 use super::{
@@ -29,10 +30,11 @@ const MAX_RESOURCES: usize = 4096;
 /// Bytes a guest may write to its log at once; it is never made to wait.
 const LOG_PERMIT: usize = 64 << 10;
 
-/// Links all of WASI 0.2: cli, clocks, filesystem, io, random, sockets, and http.
+/// Links all of WASI 0.2: cli, clocks, filesystem, io, random, sockets, http; and config, which has the provider's settings.
 pub(super) fn link(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
-    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
+    wasmtime_wasi_config::add_to_linker(linker, |state| WasiConfig::from(&state.config))
 }
 
 /// A context without arguments, environment, folders, network or stdin.

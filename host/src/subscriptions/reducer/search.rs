@@ -37,12 +37,11 @@ impl Reducer {
                 Some(Watch::Watched)
             }
             Err(Error::NotFound) => None,
-            Err(error) if error.is_passing() && !probe => {
+            Err(error) if error.is_passing() => {
                 let attempt = binding.attempt(candidate.source);
                 self.timers += 1;
                 Some(Watch::Paused { attempt: attempt + 1, timer: self.timers })
             }
-            // A template's only candidate that cannot be asked now may still own it: it is asked for the content anyway.
             Err(_) => Some(Watch::Unwatchable),
         };
         let retrying = binding.walk.is_none() && binding.owner.as_ref().is_some_and(|owner| owner.candidate.source == candidate.source);
@@ -99,13 +98,10 @@ impl Reducer {
                 binding.path.push(candidate.step());
                 if binding.held.iter().any(|held| held.candidate.source == candidate.source) {
                     self.settle(uri, Some(Owner { candidate, watch: Watch::Watched }));
-                } else if candidate.provider.offers().subscriptions {
-                    self.ask(uri, candidate);
-                } else if candidate.matched.is_none() {
+                } else if candidate.matched.is_none() && !candidate.provider.offers().subscriptions {
                     self.settle(uri, Some(Owner { candidate, watch: Watch::Unwatchable }));
                 } else {
-                    binding.call = Some(Call::Probe(candidate.clone()));
-                    self.effects.push(Effect::Probe(uri.clone(), candidate));
+                    self.ask(uri, candidate);
                 }
                 continue;
             }
@@ -126,9 +122,13 @@ impl Reducer {
     }
 
     fn ask(&mut self, uri: &Arc<str>, candidate: Candidate) {
-        if let Some(binding) = self.bindings.get_mut(uri) {
+        let Some(binding) = self.bindings.get_mut(uri) else { return };
+        if candidate.provider.offers().subscriptions {
             binding.call = Some(Call::Subscribe { candidate: candidate.clone(), instance: candidate.ledger.instance() });
             self.effects.push(Effect::Subscribe(uri.clone(), candidate));
+        } else {
+            binding.call = Some(Call::Probe(candidate.clone()));
+            self.effects.push(Effect::Probe(uri.clone(), candidate));
         }
     }
 

@@ -99,12 +99,19 @@ fn a_provider_without_subscriptions_is_taken_at_its_word_for_what_it_lists() {
 }
 
 #[test]
-fn a_provider_without_subscriptions_that_cannot_be_read_now_owns_what_it_matches() {
-    let mut world = World::new(1, &[0]);
+fn a_provider_without_subscriptions_that_cannot_be_read_now_is_asked_again_before_it_owns_anything_for_good() {
+    let mut world = World::new(2, &[0]);
+    world.players[1].verdicts.insert(URI.into(), Verdict::Accepts);
     world.players[0].fails_to_read = true;
-    world.subscribe(1, URI);
+    let ticket = world.subscribe(1, URI);
     world.complete(URI);
-    assert_eq!((world.seen(), world.timers.len()), (vec!["probe 0.1 x://a".into(), "answer 1".into()], 0));
+    assert_eq!((world.seen(), world.timers.len()), (vec!["probe 0.1 x://a".to_owned()], 1));
+    world.expire(ticket);
+    world.fire(0);
+    while world.complete(URI) {}
+    let seen = world.seen();
+    assert!(seen.contains(&"subscribe 1.1 x://a".into()), "it has none, so the next one owns it: {seen:?}");
+    assert_eq!(seen.last().map(String::as_str), Some("tell 1 x://a"));
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl World {
                 source: player.source,
                 provider: player.memory.clone(),
                 ledger: player.announcer.ledger().clone(),
-                lists: Arc::new(Lists::check("p", resources, templates, false)),
+                lists: Arc::new(Lists::check(resources, templates, false)),
             };
             Place {
                 slot: player.source.slot,

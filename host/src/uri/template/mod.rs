@@ -49,14 +49,14 @@ pub const TEMPLATE_VARIABLES: usize = 256;
 /// A template that can be matched.
 ///
 /// ```
-/// use wharf::catalog::Template;
+/// use wharf::uri::template::Template;
 ///
 /// let template = Template::parse("files:{+path}{?line}")?;
 /// let values = template.matches("files:/my%20notes/a?line=3").unwrap_or_default();
 /// assert_eq!(values, [("path".into(), "/my notes/a".into()), ("line".into(), "3".into())]);
 /// assert_eq!(template.expand(&values).as_deref(), Ok("files:/my%20notes/a?line=3"));
 /// assert_eq!(template.matches("files:/notes/../a"), None);
-/// # Ok::<(), wharf::catalog::TemplateError>(())
+/// # Ok::<(), wharf::uri::template::TemplateError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {

@@ -1,4 +1,4 @@
-//! Announces every URI that is subscribed to, ten times a second. Its text is the number of ticks so far.
+//! Announces every URI that is subscribed to, ten times a second. Its text is the number of ticks so far. A read prints a line to stdout.
 
 mod bindings {
     wit_bindgen::generate!({ path: "../../../wit", world: "live-provider" });
@@ -50,6 +50,7 @@ impl resources::Guest for Ticker {
     }
 
     fn read(_request: ReadRequest) -> Result<Option<Reading>, Error> {
+        println!("{{\"read\":true}}");
         let body = Body::Text(STATE.with_borrow(|state| state.ticks.to_string()));
         let contents = vec![Contents { uri: None, mime_type: None, body, meta_json: None }];
         Ok(Some(Reading { contents, version: None, reuse: None }))
