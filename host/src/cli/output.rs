@@ -110,10 +110,12 @@ fn fit<const N: usize>(rows: &[[String; N]], width: usize) -> String {
     }
     let room = width.saturating_sub(GAP.len() * N.saturating_sub(1));
     let mut over = widths.iter().sum::<usize>().saturating_sub(room);
-    for column in widths.iter_mut().rev() {
-        let less = over.min(column.saturating_sub(NARROWEST));
-        *column -= less;
-        over -= less;
+    for narrowest in [NARROWEST, 1] {
+        for column in widths.iter_mut().rev() {
+            let less = over.min(column.saturating_sub(narrowest));
+            *column -= less;
+            over -= less;
+        }
     }
     let mut out = String::new();
     for row in rows {
@@ -174,10 +176,10 @@ mod tests {
         let rows = [["x://one", "a title that is long"], ["x://three", "短い題"]].map(|row| row.map(String::from));
         assert_eq!(fit(&rows, 80), "x://one    a title that is long\nx://three  短い題\n");
         assert_eq!(fit(&rows, 22), "x://one    a title th…\nx://three  短い題\n");
-        for line in fit(&rows, 22).lines() {
-            assert!(line.width() <= 22, "{line}");
+        assert_eq!(fit(&rows, 17), "x://one   a titl…\nx://thr…  短い題\n", "then those before it, and the last one to nothing");
+        for width in 4..40 {
+            assert!(fit(&rows, width).lines().all(|line| line.width() <= width), "{width}: {}", fit(&rows, width));
         }
-        assert_eq!(fit(&rows, 17).lines().next(), Some("x://one  a title…"), "then those before it");
     }
 
     #[test]
