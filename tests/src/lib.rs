@@ -4,6 +4,7 @@
 //! Everything stays on the loopback interface and in temporary folders.
 
 mod client;
+mod command;
 mod host;
 mod http;
 mod pipe;
@@ -11,6 +12,7 @@ mod pipe;
 use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use client::{Listener, Session, call, listen, stall};
+pub use command::{Output, wharf};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use pipe::Pipe;

@@ -5,6 +5,7 @@
 //! before a later one's. Readers see a [`Snapshot`] that never changes; each change of anything publishes another, with a higher number.
 
 mod completing;
+mod explaining;
 mod lists;
 mod pages;
 mod reading;
@@ -32,6 +33,7 @@ use tokio::{
 };
 
 pub use completing::{COMPLETION_VALUES, CompleteError};
+pub use explaining::{Explanation, KeptOut, NEAR_URIS};
 pub use lists::{ENTRY_BYTES, LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TEMPLATES, LIST_TIME, Lists};
 pub use pages::{CURSOR_LIFE, CursorError, PAGE_BYTES, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use reading::{Answered, ReadError};

@@ -253,13 +253,16 @@ fn serving(places: &[Place]) -> impl Iterator<Item = (u32, &Serving)> {
     })
 }
 
-/// Whether someone else has reserved the beginning of this URI, or of this template. The longest claim holds; of equal ones, the first.
 fn is_claimed(places: &[Place], by: &Place, uri: &str) -> bool {
-    let claims = places.iter().flat_map(|place| place.rules.claims.iter().map(move |claim| (claim, place.slot)));
-    let holding = claims.filter(|(claim, _)| uri.starts_with(claim.as_str()));
+    !by.direct && holder(places, uri).is_some_and(|(place, _)| place.slot != by.slot)
+}
+
+/// Who has reserved the beginning of this URI, or of this template, and which. The longest claim holds; of equal ones, the first.
+pub(super) fn holder<'a>(places: &'a [Place], uri: &str) -> Option<(&'a Place, &'a str)> {
+    let claims = places.iter().flat_map(|place| place.rules.claims.iter().map(move |claim| (place, claim.as_str())));
+    let holding = claims.filter(|(_, claim)| uri.starts_with(claim));
     // Of several longest, the last that `max_by_key` sees wins: so the first in order has to come last.
-    let holder = holding.collect::<Vec<_>>().into_iter().rev().max_by_key(|(claim, _)| claim.len());
-    !by.direct && holder.is_some_and(|(_, slot)| slot != by.slot)
+    holding.collect::<Vec<_>>().into_iter().rev().max_by_key(|(_, claim)| claim.len())
 }
 
 fn candidate(place: &Place, serving: &Serving, matched: Option<TemplateMatch>, mime_type: Option<&String>) -> Candidate {

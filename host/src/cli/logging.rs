@@ -3,12 +3,20 @@
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    filter::{FilterExt, filter_fn},
+    fmt,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
+use super::check::{Warnings, is_about_a_provider};
 
 /// What is logged, and how.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// What is logged: error, warn, info, debug, trace; or a filter such as `wharf=debug` [default: info; warn with --stdio]
+    /// What is logged: error, warn, info, debug, trace; or a filter such as `wharf=debug` [default: info for serve and check; warn for the others, and with --stdio]
     #[arg(long, global = true, value_name = "LEVEL", value_parser = parse)]
     log: Option<String>,
     /// How it is logged
@@ -34,18 +42,19 @@ fn parse(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// `default` is the level if none is asked for.
-pub(super) fn start(args: &Args, default: &str) {
-    // Without NO_COLOR it would colour what goes into a file or a client's log, too.
+/// `default` is the level if none is asked for. What the host warns of about a provider goes into `warnings`, if there are such, and then is
+/// not on stderr.
+pub(super) fn start(args: &Args, default: &str, warnings: Option<Warnings>) {
+    let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
+    // By itself it would colour what goes into a file or a client's log, too.
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let subscriber = fmt()
-        .with_ansi(colours)
-        .with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default)))
-        .with_writer(std::io::stderr)
-        .with_target(false);
-    if args.is_json() {
-        subscriber.json().flatten_event(true).init();
-    } else {
-        subscriber.compact().init();
+    let log = fmt::layer().with_ansi(colours).with_writer(std::io::stderr).with_target(false);
+    let log = if args.is_json() { log.json().flatten_event(true).boxed() } else { log.compact().boxed() };
+    match warnings {
+        None => tracing_subscriber::registry().with(log.with_filter(filter)).init(),
+        Some(warnings) => {
+            let log = log.with_filter(filter.and(filter_fn(|what| !is_about_a_provider(what))));
+            tracing_subscriber::registry().with(log).with(warnings.with_filter(filter_fn(is_about_a_provider))).init();
+        }
     }
 }

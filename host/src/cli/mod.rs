@@ -1,10 +1,21 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
 mod attach;
+mod check;
 mod compile;
+mod complete;
+mod config;
+mod explain;
+mod list;
 mod logging;
+mod once;
+mod output;
+mod read;
 mod serve;
 mod signals;
+mod sources;
+mod trust;
+mod wit;
 
 use std::process::ExitCode;
 
@@ -24,6 +35,24 @@ struct Cli {
 enum Command {
     /// Loads the providers and serves them, over HTTP until Ctrl-C, or over stdio
     Serve(serve::Args),
+    /// Lists all resources
+    List(list::Args),
+    /// Lists all templates
+    Templates(list::Args),
+    /// Writes what a resource holds to stdout, as it is
+    Read(read::Args),
+    /// Suggests values for a variable of a template, one a line
+    Complete(complete::Args),
+    /// Says who owns a resource and why, or what comes nearest
+    Explain(explain::Args),
+    /// Loads one component and asks it in the sandbox: names every rule it breaks
+    Check(check::Args),
+    /// Checks a wharf.toml, or gives its schema
+    Config(config::Args),
+    /// Records that you have read a wharf.toml and want what it grants
+    Trust(trust::Args),
+    /// Writes the contract for providers, as WIT files
+    Wit(wit::Args),
     /// Compiles the component on stdin for the host that started this
     #[command(hide = true)]
     CompileComponent(compile::Args),
@@ -36,14 +65,27 @@ pub fn main() -> ExitCode {
     if let Command::CompileComponent(args) = command {
         return compile::run(args);
     }
+    // What a server says on stderr, its client may show as its faults; and whoever asks one question wants the answer.
     let over_stdio = matches!(&command, Command::Serve(args) if args.is_stdio());
-    logging::start(&logging, if over_stdio { "warn" } else { "info" });
+    let talks = matches!(&command, Command::Serve(_) | Command::Check(_)) && !over_stdio;
+    let warnings = matches!(&command, Command::Check(_)).then(check::Warnings::default);
+    logging::start(&logging, if talks { "info" } else { "warn" }, warnings.clone());
+    let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match command {
-        Command::Serve(args) => serve::run(args, logging.is_json()),
-        Command::CompileComponent(_) => Ok(()),
+        Command::Serve(args) => done(serve::run(args, logging.is_json())),
+        Command::List(args) => done(list::resources(args)),
+        Command::Templates(args) => done(list::templates(args)),
+        Command::Read(args) => done(read::run(args)),
+        Command::Complete(args) => done(complete::run(args)),
+        Command::Explain(args) => explain::run(args),
+        Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
+        Command::Config(args) => done(config::run(args)),
+        Command::Trust(args) => done(trust::run(args)),
+        Command::Wit(args) => done(wit::run(args)),
+        Command::CompileComponent(_) => Ok(ExitCode::SUCCESS),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if logging.is_json() => {
             tracing::error!("{error:#}");
             ExitCode::FAILURE

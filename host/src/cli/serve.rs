@@ -17,14 +17,15 @@ use wharf::{
     transport::http::{HttpSettings, PATH},
 };
 
-use super::{attach, compile, signals::Signals};
+use super::{
+    attach, compile,
+    output::{self, count},
+    signals::Signals,
+    sources::{SourceArgs, Sources},
+};
 
 /// Where it listens if nothing else is said.
 const DEFAULT_HTTP: &str = "127.0.0.1:8089";
-/// The file that is used if it is there and no other is given.
-const DEFAULT_CONFIG: &str = "wharf.toml";
-/// The folder beside the wharf.toml, or in the current folder.
-const DEFAULT_PLUGINS: &str = "plugins";
 /// How long a request over stdio waits for providers that load: the process has only begun, and its client gives it a while.
 const STDIO_LOADING_TIME: Duration = Duration::from_secs(5);
 /// After so long the user is told what is still being loaded.
@@ -42,12 +43,8 @@ pub(super) struct Args {
     /// With --stdio: serve what the host at this URL serves, such as http://127.0.0.1:8089/mcp, instead of loading providers
     #[arg(long, value_name = "URL", requires = "stdio", conflicts_with_all = ["plugins", "config"])]
     attach: Option<String>,
-    /// The folder with the .wasm files [default: plugins beside the wharf.toml, or ./plugins]
-    #[arg(long, value_name = "DIR")]
-    plugins: Option<PathBuf>,
-    /// The configuration [default: ./wharf.toml, if there is one]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArgs,
 }
 
 impl Args {
@@ -70,10 +67,7 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
         return attach::run(&url);
     }
     let voice = Voice { json, quiet: args.stdio };
-    let path = args.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
-    let mut config = path.as_deref().map(Config::read).transpose()?.unwrap_or_default();
-    let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
-    let plugins = args.plugins.or(config.server.plugins.take()).unwrap_or(beside);
+    let Sources { config, plugins } = args.sources.read()?;
     if args.stdio {
         return run_to_end(serve_stdio(config, plugins, voice));
     }
@@ -84,14 +78,14 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
     run_to_end(serve(config, plugins, address, voice))
 }
 
-/// Runs a command that serves.
-pub(super) fn run_to_end(served: impl Future<Output = Result<()>>) -> Result<()> {
+/// Runs what needs a runtime.
+pub(super) fn run_to_end<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let served = runtime.block_on(served);
+    let done = runtime.block_on(work);
     // What still runs now cannot be stopped, such as a compilation or a read of stdin or of a file that does not come: the process ends
     // without it.
     runtime.shutdown_background();
-    served
+    done
 }
 
 /// Serves one client until it closes stdin, or a signal comes.
@@ -174,7 +168,7 @@ impl Voice {
         if self.json {
             tracing::info!("{line}");
         } else {
-            print(line);
+            output::say(line);
         }
     }
 
@@ -211,7 +205,7 @@ impl Voice {
         if self.json {
             tracing::warn!("{line}");
         } else {
-            print(&format!("warning: {line}"));
+            output::say(&format!("warning: {line}"));
         }
     }
 
@@ -227,14 +221,14 @@ impl Voice {
                 } else {
                     let live = if *subscriptions { ", tells of changes" } else { "" };
                     let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
-                    print(&format!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis()));
+                    output::say(&format!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis()));
                 }
                 if let Err(error) = lists {
                     self.warn(&format!("{name} did not list: {error}; it is asked again"));
                 }
             }
             Fate::Refused(reason) if self.json => tracing::error!(provider = %name, %path, reason, "refused"),
-            Fate::Refused(reason) => print(&format!("refused  {name}: {reason} ({path})")),
+            Fate::Refused(reason) => output::say(&format!("refused  {name}: {reason} ({path})")),
         }
     }
 
@@ -243,26 +237,5 @@ impl Voice {
         if !names.is_empty() {
             self.say(&format!("still loading: {}", names.join(", ")));
         }
-    }
-}
-
-/// Prints a line. It may hold what a component, or whoever named a file, wrote: that must not steer the terminal.
-fn print(line: &str) {
-    eprintln!("{}", inert(line));
-}
-
-fn inert(line: &str) -> String {
-    line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn what_is_printed_cannot_steer_a_terminal() {
-        assert_eq!(super::inert("a \u{1b}[2Jé\nb"), "a \\u{1b}[2Jé\\nb");
     }
 }

@@ -34,7 +34,7 @@ use self::{
 };
 #[cfg(unix)]
 use super::cache::{Cache, Claim, Key};
-use super::component::{LoadError, check_header};
+use super::component::{LoadError, Made, check_header};
 
 /// The format of the cache's files. Raised with each change of it.
 const CACHE_FORMAT: u32 = 1;
@@ -156,7 +156,7 @@ impl Compiling {
     }
 
     /// A component from a file.
-    pub async fn file(self: &Arc<Self>, name: &str, path: &Path) -> Result<Component, LoadError> {
+    pub async fn file(self: &Arc<Self>, name: &str, path: &Path) -> Result<Made, LoadError> {
         let path: Arc<Path> = path.into();
         let found = {
             let _reader = self.readers.acquire().await;
@@ -164,20 +164,20 @@ impl Compiling {
             self.blocking(move |this| this.look_up_file(&path)).await??
         };
         match found {
-            Found::Ready(component) => Ok(component),
+            Found::Ready(component) => Ok((component, None)),
             // It may have changed since it was looked up. What is compiled, and under which hash it is kept, is what is read then.
             Found::Missing(missing) => self.missing(name, missing, move || Source::open(&path)?.read()).await,
         }
     }
 
     /// A component from memory.
-    pub async fn bytes(self: &Arc<Self>, name: &str, bytes: Bytes) -> Result<Component, LoadError> {
+    pub async fn bytes(self: &Arc<Self>, name: &str, bytes: Bytes) -> Result<Made, LoadError> {
         let found = {
             let bytes = bytes.clone();
             self.blocking(move |this| this.look_up(&bytes)).await??
         };
         match found {
-            Found::Ready(component) => Ok(component),
+            Found::Ready(component) => Ok((component, None)),
             Found::Missing(missing) => self.missing(name, missing, move || Ok(bytes)).await,
         }
     }
@@ -216,7 +216,7 @@ impl Compiling {
         self.look_up(&source.read()?)
     }
 
-    async fn missing<R>(self: &Arc<Self>, name: &str, missing: Missing, read: R) -> Result<Component, LoadError>
+    async fn missing<R>(self: &Arc<Self>, name: &str, missing: Missing, read: R) -> Result<Made, LoadError>
     where
         R: FnOnce() -> Result<Bytes, LoadError> + Send + 'static,
     {
@@ -230,12 +230,12 @@ impl Compiling {
             Ok((this.look_up(&bytes)?, bytes))
         });
         let (missing, bytes) = match found.await?? {
-            (Found::Ready(component), _) => return Ok(component),
+            (Found::Ready(component), _) => return Ok((component, None)),
             (Found::Missing(missing), bytes) => (missing, bytes),
         };
         let component = self.compile(name, missing, bytes, turn).await?;
         tracing::debug!(provider = name, took = ?began.elapsed(), "compiled");
-        Ok(component)
+        Ok((component, Some(began.elapsed())))
     }
 
     async fn compile(self: &Arc<Self>, name: &str, missing: Missing, bytes: Bytes, turn: Turn) -> Result<Component, LoadError> {

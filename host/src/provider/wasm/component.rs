@@ -96,6 +96,9 @@ pub enum LoadError {
     Start(String),
 }
 
+/// A component, and how long it took to compile; no time if its machine code was kept.
+pub(super) type Made = (Component, Option<Duration>);
+
 /// A component that fits this host. Cheap to clone.
 #[derive(Clone)]
 pub struct Compiled {
@@ -103,11 +106,13 @@ pub struct Compiled {
     pre: InstancePre<HostState>,
     exports: Exports,
     offers: Offers,
+    names: Arc<Names>,
+    compile_time: Option<Duration>,
 }
 
 impl Compiled {
     /// Checks that it fits.
-    pub(super) fn new(runtime: Arc<Runtime>, component: &Component) -> Result<Self, LoadError> {
+    pub(super) fn new(runtime: Arc<Runtime>, (component, compile_time): &Made) -> Result<Self, LoadError> {
         let names = Names::of(component, runtime.engine());
         names.check_exports()?;
         names.check_imports()?;
@@ -132,12 +137,27 @@ impl Compiled {
             completions: exports.completions.is_some(),
             live: LIVE.iter().any(|interface| names.exports(interface)),
         };
-        Ok(Self { runtime, pre, exports, offers })
+        Ok(Self { runtime, pre, exports, offers, names: Arc::new(names), compile_time: *compile_time })
     }
 
     /// What it has besides resources.
     pub fn offers(&self) -> Offers {
         self.offers
+    }
+
+    /// The names of what it imports, with versions, as its type has them.
+    pub fn imports(&self) -> &[String] {
+        &self.names.imports
+    }
+
+    /// The names of what it exports, likewise.
+    pub fn exports(&self) -> &[String] {
+        &self.names.exports
+    }
+
+    /// How long compiling it took; none if its machine code came from the cache.
+    pub fn compile_time(&self) -> Option<Duration> {
+        self.compile_time
     }
 
     /// Makes a provider of it: one instance, and the task that owns it and makes fresh ones. To be called within a tokio runtime.
@@ -312,7 +332,7 @@ mod tests {
         );
         let runtime = Runtime::new().unwrap();
         let component = Component::from_binary(runtime.engine(), &looping.unwrap()).unwrap();
-        let compiled = Compiled::new(runtime, &component).unwrap();
+        let compiled = Compiled::new(runtime, &(component, None)).unwrap();
         let deadline = Duration::from_millis(50);
         let spec = Spec { limits: Limits { deadline, ..Limits::default() }, ..Spec::new("loop") };
         let announcer = Announcer::new(Source { slot: 1, generation: 1 }, Arc::default());

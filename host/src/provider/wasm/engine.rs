@@ -3,14 +3,11 @@
 use std::{io, num::NonZero, path::Path, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
-use wasmtime::{
-    Config, Engine,
-    component::{Component, Linker},
-};
+use wasmtime::{Config, Engine, component::Linker};
 
 use super::{
     compile::{Compilation, Compiling},
-    component::{Compiled, LoadError},
+    component::{Compiled, LoadError, Made},
     imports,
     instance::HostState,
     wasi,
@@ -93,9 +90,9 @@ impl Runtime {
         self.check(self.compiling.bytes(name, bytes).await?).await
     }
 
-    async fn check(self: &Arc<Self>, component: Component) -> Result<Compiled, LoadError> {
+    async fn check(self: &Arc<Self>, made: Made) -> Result<Compiled, LoadError> {
         let runtime = self.clone();
-        tokio::task::spawn_blocking(move || Compiled::new(runtime, &component)).await.map_err(|_| LoadError::CompilerFailed)?
+        tokio::task::spawn_blocking(move || Compiled::new(runtime, &made)).await.map_err(|_| LoadError::CompilerFailed)?
     }
 
     pub(super) fn engine(&self) -> &Engine {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, advance};
 
-use super::laws::{Host, next, updated, waits};
+use super::laws_driven::{Host, next, updated, waits};
 use crate::{
     catalog::{Caller, LIST_REUSE},
     provider::{

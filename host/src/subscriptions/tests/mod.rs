@@ -4,5 +4,6 @@
 mod driven;
 mod history;
 mod laws;
+mod laws_driven;
 mod search;
 mod world;

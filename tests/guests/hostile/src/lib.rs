@@ -8,7 +8,8 @@
 //! `hostile://timers` (2,000 timers; says how many it got), `hostile://timer-names`, `hostile://timer-trap` (traps when a timer fires).
 //!
 //! Lists, by the setting `list` or the last `hostile://list/<mode>` read: `endless` (pages for ever), `huge` (100,000 entries on a page),
-//! `duplicates`, `reserved` (`wharf:` URIs and templates), `trap`, `loop`, `bad-cursor` (the second page is always invalid).
+//! `duplicates`, `reserved` (`wharf:` URIs and templates), `trap`, `loop`, `bad-cursor` (the second page is always invalid),
+//! `denied` (the list is), `needs` (lists one that is unavailable until a setting is set), `traps` (lists `trap` before `ok`), `not-found` (lists one that is not there).
 //!
 //! `subscribe` traps for `hostile://trap`, loops for `hostile://loop`, and else succeeds.
 
@@ -78,6 +79,10 @@ impl resources::Guest for Hostile {
             "duplicates" => page(vec![info("hostile://ok"), info("hostile://ok"), info("hostile://ok")], None),
             "reserved" => page(vec![info("wharf://state/x"), info("hostile://ok")], None),
             "trap" => panic!("the list"),
+            "denied" => Err(Error::Denied("grant the folder notes".into())),
+            "needs" => page(vec![info("hostile://needs"), info("hostile://ok")], None),
+            "traps" => page(vec![info("hostile://trap"), info("hostile://ok")], None),
+            "not-found" => page(vec![info("hostile://not-found")], None),
             "loop" => spin(),
             "bad-cursor" if cursor.is_some() => Err(Error::Invalid("no such cursor".into())),
             "bad-cursor" => page(vec![info("hostile://ok")], Some("next".into())),
@@ -109,6 +114,7 @@ impl resources::Guest for Hostile {
         let Some(what) = request.uri.strip_prefix("hostile://") else { return Err(Error::NotFound) };
         let body = match what {
             "ok" => text("ok"),
+            "needs" => return Err(Error::Unavailable("set token".into())),
             "count" => text(count.to_string()),
             "trap" => panic!("asked to"),
             "exit" => std::process::exit(3),

@@ -1,0 +1,44 @@
+//! What every command that loads providers takes: `--config` and `--plugins`, and what they mean where they are not given.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use wharf::config::Config;
+
+/// The file that is used if it is there and no other is given.
+pub(super) const DEFAULT_CONFIG: &str = "wharf.toml";
+/// The folder beside the wharf.toml, or in the current folder.
+const DEFAULT_PLUGINS: &str = "plugins";
+
+/// Where the providers are.
+#[derive(clap::Args)]
+pub(super) struct SourceArgs {
+    /// The folder with the .wasm files [default: plugins beside the wharf.toml, or ./plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// The configuration [default: ./wharf.toml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// What they come to.
+pub(super) struct Sources {
+    pub config: Config,
+    pub plugins: PathBuf,
+}
+
+impl SourceArgs {
+    pub(super) fn read(self) -> Result<Sources> {
+        let path = self.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
+        let mut config = path.as_deref().map(read_config).transpose()?.unwrap_or_default();
+        let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
+        let plugins = self.plugins.or(config.server.plugins.take()).unwrap_or(beside);
+        Ok(Sources { config, plugins })
+    }
+}
+
+/// Reads a wharf.toml.
+pub(super) fn read_config(path: &Path) -> Result<Config> {
+    // The text has its cause in it already.
+    Config::read(path).map_err(|error| anyhow!("{error}"))
+}
