@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use wharf::config::Config;
 
 /// The file that is used if it is there and no other is given.
@@ -40,5 +40,5 @@ impl SourceArgs {
 /// Reads a wharf.toml.
 pub(super) fn read_config(path: &Path) -> Result<Config> {
     // The text has its cause in it already.
-    Config::read(path).map_err(|error| anyhow!("{error}"))
+    Ok(Config::read(path)?)
 }

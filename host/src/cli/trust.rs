@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
-use wharf::config::{Trust, TrustError, Trusted};
+use wharf::config::{Trust, Trusted};
 
 use super::{
     output,
@@ -30,7 +30,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let Args { file, list, remove, json } = args;
-    let trust = Trust::of_user().map_err(plain)?;
+    let trust = Trust::of_user()?;
     if list {
         return self::list(&trust, json);
     }
@@ -38,14 +38,14 @@ pub(super) fn run(args: Args) -> Result<()> {
     let path = path.canonicalize().unwrap_or(path);
     let shown = path.display();
     if remove {
-        if !trust.remove(&file).map_err(plain)? {
+        if !trust.remove(&file)? {
             bail!("{shown} is not recorded; `wharf trust --list` says which files are");
         }
         return say(json, &path, "removed", &format!("removed {shown}: what it grants does not hold any more where it is found by itself"));
     }
     // What cannot be read as a wharf.toml grants nothing, and was hardly what the user meant.
     read_config(&file)?;
-    trust.add(&file).map_err(plain)?;
+    trust.add(&file)?;
     let recorded =
         format!("recorded {shown} as it is now: what it grants holds in its folder without --config. Once it changes, run this again");
     say(json, &path, "recorded", &recorded)
@@ -57,7 +57,7 @@ fn say(json: bool, path: &std::path::Path, done: &str, words: &str) -> Result<()
 
 fn list(trust: &Trust, json: bool) -> Result<()> {
     let mut files = Vec::new();
-    for path in trust.list().map_err(plain)? {
+    for path in trust.list()? {
         let state = match trust.check(&path) {
             Ok(Trusted::Yes) => "trusted",
             Ok(Trusted::Changed) => "changed",
@@ -72,9 +72,4 @@ fn list(trust: &Trust, json: bool) -> Result<()> {
     }
     let rows: Vec<_> = files.into_iter().map(|(path, state)| [path.display().to_string(), state.to_owned()]).collect();
     output::table(["FILE", "STATE"], &rows)
-}
-
-/// The text has its cause in it already.
-fn plain(error: TrustError) -> anyhow::Error {
-    anyhow!("{error}")
 }

@@ -22,7 +22,7 @@ pub enum TrustError {
     #[error("set XDG_DATA_HOME or HOME: trusted files are recorded there")]
     NoHome,
     /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot use {}", path.display())]
     File {
         /// Which one.
         path: PathBuf,

@@ -95,7 +95,9 @@ impl resources::Guest for Clock {
             uri_template: TEMPLATE.into(),
             name: "zone".into(),
             title: Some("The time in a zone".into()),
-            description: Some("The name is that of the IANA time zone database, such as Europe/Berlin. Subscribe for a clock that ticks.".into()),
+            description: Some(
+                "The name is that of the IANA time zone database, such as Europe/Berlin. Subscribe for a clock that ticks.".into(),
+            ),
             mime_type: Some(MIME_TYPE.into()),
             icons: None,
             annotations: None,
