@@ -176,7 +176,7 @@ fn zone(uri: &str, matched: Option<&TemplateMatch>) -> Result<(String, TimeZone)
 
 fn to_the_next_second() -> u32 {
     let past = Timestamp::now().subsec_millisecond().unsigned_abs();
-    TICK_MS.saturating_sub(past.into()).max(1)
+    TICK_MS.saturating_sub(past).max(1)
 }
 
 fn info(name: &str) -> ResourceInfo {
