@@ -54,8 +54,8 @@ impl Catalog {
         let uri: Arc<str> = uri.into();
         let mut seen = None;
         for _ in 0..READ_WALKS {
-            let snapshot = self.find(&uri, seen).await.ok_or(ReadError::NotFound)?;
-            for candidate in snapshot.candidates(&uri) {
+            let (snapshot, candidates) = self.find(&uri, seen).await.ok_or(ReadError::NotFound)?;
+            for candidate in candidates {
                 match self.read_at(&candidate, &uri).await {
                     Err(Error::NotFound) => {}
                     Err(error) => return Err(ReadError::Provider { provider: candidate.name, error }),
@@ -68,22 +68,29 @@ impl Catalog {
         Err(ReadError::NotFound)
     }
 
-    /// A snapshot with candidates for this URI, newer than one that was seen already; waits for loading and refreshes as is needed.
-    async fn find(&self, uri: &str, seen: Option<u64>) -> Option<Arc<Snapshot>> {
-        let mut snapshot = self.snapshot();
-        let useful = |snapshot: &Snapshot, first: Option<&Candidate>| first.is_some() && seen.is_none_or(|seen| snapshot.number > seen);
-        let first = snapshot.candidates(uri).into_iter().next();
-        if useful(&snapshot, first.as_ref()) && !snapshot.waits_for(first.as_ref()) {
-            return Some(snapshot);
+    /// The candidates for this URI, at least one, in a catalog newer than one that was seen already; waits for loading and refreshes as is
+    /// needed.
+    async fn find(&self, uri: &str, seen: Option<u64>) -> Option<(Arc<Snapshot>, Vec<Candidate>)> {
+        match self.found(uri, seen) {
+            Some((snapshot, candidates)) if !snapshot.waits_for(candidates.first()) => return Some((snapshot, candidates)),
+            _ => {}
         }
         let deadline = Instant::now() + self.loading_time;
         self.loaded_for_one(uri, deadline).await;
-        snapshot = self.snapshot();
-        if !useful(&snapshot, snapshot.candidates(uri).first()) {
-            self.refresh(deadline).await;
-            snapshot = self.snapshot();
+        if let Some(found) = self.found(uri, seen) {
+            return Some(found);
         }
-        useful(&snapshot, snapshot.candidates(uri).first()).then_some(snapshot)
+        self.refresh(deadline).await;
+        self.found(uri, seen)
+    }
+
+    fn found(&self, uri: &str, seen: Option<u64>) -> Option<(Arc<Snapshot>, Vec<Candidate>)> {
+        let snapshot = self.snapshot();
+        if seen.is_some_and(|seen| snapshot.number <= seen) {
+            return None;
+        }
+        let candidates = snapshot.candidates(uri);
+        (!candidates.is_empty()).then_some((snapshot, candidates))
     }
 
     async fn read_at(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Error> {
