@@ -5,6 +5,7 @@
 
 mod client;
 mod command;
+mod dialogue;
 mod host;
 mod http;
 mod pipe;
@@ -13,6 +14,7 @@ use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use client::{Listener, Session, call, listen, stall};
 pub use command::{Output, wharf};
+pub use dialogue::{Dialogue, Transport, dialogues, matches};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use pipe::Pipe;
