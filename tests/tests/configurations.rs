@@ -56,8 +56,11 @@ fn section() -> Result<String> {
     Ok(rest.split("\n## ").next().unwrap_or_default().to_owned())
 }
 
-/// The agents' names with their blocks of code, each with its language.
-fn blocks(section: &str) -> Result<Vec<(String, Vec<(String, String)>)>> {
+/// A block of code: its language and its text.
+type Block = (String, String);
+
+/// The agents' names with their blocks.
+fn blocks(section: &str) -> Result<Vec<(String, Vec<Block>)>> {
     let mut all = Vec::new();
     for details in section.split("<details><summary>").skip(1) {
         let (details, _) = details.split_once("</details>").context("a <details> that does not end")?;
