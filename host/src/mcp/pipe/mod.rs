@@ -30,6 +30,7 @@ use serde_json::value::RawValue;
 use self::ids::{cancelled, comparable};
 pub use self::local::Local;
 use super::{
+    cancelling::{cancelled, comparable},
     encode::{self, Answer},
     era::{self, Era, Said},
     error::RpcError,
