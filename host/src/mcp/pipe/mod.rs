@@ -10,7 +10,6 @@
 //! - Work goes on only while somebody asks for the next message, so a client that does not read holds up nobody but itself. Requests begin
 //!   in the order they came in. Cancelling one gives up waiting, and never ends what runs in a provider.
 
-mod ids;
 mod local;
 
 use std::{
@@ -27,7 +26,6 @@ use futures_util::{
 };
 use serde_json::value::RawValue;
 
-use self::ids::{cancelled, comparable};
 pub use self::local::Local;
 use super::{
     cancelling::{cancelled, comparable},
