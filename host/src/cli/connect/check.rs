@@ -1,0 +1,162 @@
+//! `wharf connect --check`: what is configured in the clients' files, and whether it answers.
+//!
+//! Invariants: only what [`Server::is_ours`] takes for this host's is named and asked. A command is run only if it is this very program, or
+//! `wharf` as the `PATH` has it, and without the environment an entry would give it: a project from elsewhere may have written the file.
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    process::Command,
+    time::timeout,
+};
+use wharf::transport::attach::Remote;
+
+use super::{
+    clients::{Client, Places, Scope},
+    file::ClientFile,
+    format,
+    server::{NAME, Server},
+};
+
+/// A host that runs answers at once.
+const HTTP_TIME: Duration = Duration::from_secs(3);
+/// A host that is started reads its configuration first; clients give it 10 s and more.
+const STDIO_TIME: Duration = Duration::from_secs(10);
+/// How long it may take to end once its stdin is closed.
+const END_TIME: Duration = Duration::from_secs(3);
+/// Bytes of what a command says on stderr that are shown.
+const SAID_CAP: usize = 4 << 10;
+/// Bytes of an answer to `server/discover`: some hundred, and the instructions.
+const ANSWER_CAP: u64 = 1 << 20;
+
+/// What was found in a file.
+pub(super) struct Finding {
+    pub client: &'static Client,
+    pub scope: Scope,
+    pub file: std::path::PathBuf,
+    /// The server's name in it; none if the file cannot be read.
+    pub name: Option<String>,
+    /// How the client reaches it.
+    pub reach: String,
+    /// What is wrong, if anything is.
+    pub fault: Option<String>,
+}
+
+/// Everything that is ours in the files of these clients.
+pub(super) async fn run(clients: impl Iterator<Item = &'static Client>, places: &Places<'_>, url: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for client in clients {
+        for scope in [Scope::Project, Scope::User] {
+            for path in client.files(scope, places) {
+                // In the home folder they can be one.
+                if findings.iter().any(|finding: &Finding| finding.client.id == client.id && finding.file == path) {
+                    continue;
+                }
+                let finding = |name: Option<String>, reach: String, fault: Option<String>| Finding {
+                    client,
+                    scope,
+                    file: path.clone(),
+                    name,
+                    reach,
+                    fault,
+                };
+                match ours(client, &path, url) {
+                    Err(error) => findings.push(finding(None, String::new(), Some(format!("{error:#}")))),
+                    Ok(servers) => {
+                        for (name, server) in servers {
+                            let fault = ask(&server).await.err().map(|error| format!("{error:#}"));
+                            findings.push(finding(Some(name), reach(&server), fault));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    findings
+}
+
+fn reach(server: &Server) -> String {
+    match server {
+        Server::Http { url } => url.clone(),
+        Server::Stdio { program, arguments } => std::iter::once(program).chain(arguments).map(String::as_str).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// The servers in this file that are ours, by name.
+fn ours(client: &Client, path: &Path, url: &str) -> Result<Vec<(String, Server)>> {
+    let file = ClientFile::read(path.to_owned())?;
+    let Some(text) = file.text() else { return Ok(Vec::new()) };
+    let says = client.format.parse(text)?;
+    let servers = format::servers(&says, &client.path(&says)).and_then(Value::as_object);
+    let all = servers.into_iter().flatten().filter_map(|(name, entry)| Some((name.clone(), Server::read(entry)?)));
+    Ok(all.filter(|(name, server)| server.is_ours(name, url)).collect())
+}
+
+/// Fails if it does not answer as a host does.
+async fn ask(server: &Server) -> Result<()> {
+    match server {
+        Server::Http { url } => {
+            let asked = timeout(HTTP_TIME, Remote::connect(url)).await;
+            asked.with_context(|| format!("it does not answer within {} s", HTTP_TIME.as_secs()))?.map_err(anyhow::Error::new)?;
+            Ok(())
+        }
+        Server::Stdio { program, arguments } => {
+            if !is_this_program(program) {
+                bail!("not started, since it is not this program: run it yourself to see whether it answers");
+            }
+            run_and_ask(program, arguments).await
+        }
+    }
+}
+
+fn is_this_program(program: &str) -> bool {
+    program == NAME
+        || std::env::current_exe()
+            .and_then(|own| own.canonicalize())
+            .is_ok_and(|own| Path::new(program).canonicalize().is_ok_and(|other| own == other))
+}
+
+async fn run_and_ask(program: &str, arguments: &[String]) -> Result<()> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().context("it cannot be started")?;
+    let (mut stdin, stdout, stderr) =
+        (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?, child.stderr.take());
+    // Read to its end: a process whose stderr is full would stand still.
+    let said = tokio::spawn(async move {
+        let mut said = Vec::new();
+        if let Some(stderr) = stderr {
+            let mut stderr = stderr;
+            let mut piece = [0; 4096];
+            while let Ok(read @ 1..) = stderr.read(&mut piece).await {
+                let room = SAID_CAP.saturating_sub(said.len());
+                said.extend_from_slice(&piece[..read.min(room)]);
+            }
+        }
+        said
+    });
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
+    let discover = json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": { "_meta": meta } });
+    let mut answer = Vec::new();
+    let asked = timeout(STDIO_TIME, async {
+        // One that has ended already does not answer either.
+        drop(stdin.write_all(format!("{discover}\n").as_bytes()).await);
+        BufReader::new(stdout.take(ANSWER_CAP)).read_until(b'\n', &mut answer).await
+    });
+    let asked = asked.await;
+    drop(stdin);
+    if timeout(END_TIME, child.wait()).await.is_err() {
+        drop(child.kill().await);
+    }
+    asked.with_context(|| format!("it does not answer within {} s", STDIO_TIME.as_secs()))?.context("it cannot be heard")?;
+    let answer: Option<Value> = serde_json::from_slice(&answer).ok();
+    if answer.is_some_and(|answer| answer["result"]["supportedVersions"].is_array()) {
+        return Ok(());
+    }
+    let said = timeout(END_TIME, said).await.ok().and_then(Result::ok).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    bail!("it does not answer as a host does{}{}", if said.is_empty() { "" } else { "; it says: " }, said.trim());
+}
