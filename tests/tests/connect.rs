@@ -1,11 +1,6 @@
 //! `wharf connect`: what it prints and writes is what each agent reads, the rest of the agent's file stays as it is, and what it wrote works.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::{ffi::OsString, fs, path::PathBuf, process::Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -152,8 +147,8 @@ async fn the_rest_of_a_file_stays_and_comes_back_to_the_byte() -> Result<()> {
             let again = user.connect(&[&args[..], &["--write"]].concat()).await?.text()?;
             ensure!(again.contains("has it already") && fs::read_to_string(&file)? == with, "{again}");
             let removed = user.connect(&[agent.id, "--remove"]).await?;
-            let all = format!("{said}{}{again}{}{}", done.stderr, removed.stderr, removed.text()?);
-            ensure!(!all.contains(SECRET), "{all}");
+            let all = format!("{said}{}{again}{removed:?}{}", done.stderr, String::from_utf8_lossy(&removed.stdout));
+            ensure!(removed.code == 0 && !all.contains(SECRET), "{all}");
             ensure!(fs::read_to_string(&file)? == before, "{}", agent.name);
             ensure!(!backup.exists(), "a backup of what is there");
         }
@@ -299,6 +294,16 @@ async fn another_address_takes_the_place_of_the_old_one() -> Result<()> {
     ensure!(moved == "[mcp_servers.wharf]\nurl = \"http://127.0.0.1:9000/mcp\"\n", "{moved}");
     let stdio = set(&["--stdio", "--plugins", PLUGINS]).await?;
     ensure!(stdio.contains("command = \"wharf\"") && !stdio.contains("url"), "{stdio}");
-    ensure!(Path::new(&file).is_file());
+    // After all of that the file is what it was at first.
+    let file = user.path("project/.mcp.json");
+    let before = "{ \"mcpServers\": {  } }";
+    fs::write(&file, before)?;
+    for args in [&[][..], &["--url", "http://127.0.0.1:9000/mcp"], &["--stdio"]] {
+        let said = user.connect(&[&["claude-code", "--write", "--json"], args].concat()).await?.json()?;
+        let backup = said["backup"].as_str().context(said.to_string())?;
+        ensure!(fs::read_to_string(backup)? == before, "{said}");
+    }
+    user.connect(&["claude-code", "--remove"]).await?.text()?;
+    ensure!(fs::read_to_string(&file)? == before);
     Ok(())
 }

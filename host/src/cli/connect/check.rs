@@ -5,7 +5,8 @@
 
 use std::{path::Path, process::Stdio, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -45,37 +46,37 @@ pub(super) struct Finding {
     pub fault: Option<String>,
 }
 
-/// Everything that is ours in the files of these clients.
+/// Everything that is ours in the files of these clients. All of it is asked at the same time.
 pub(super) async fn run(clients: impl Iterator<Item = &'static Client>, places: &Places<'_>, url: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for client in clients {
+        let mut seen = Vec::new();
         for scope in [Scope::Project, Scope::User] {
             for path in client.files(scope, places) {
                 // In the home folder they can be one.
-                if findings.iter().any(|finding: &Finding| finding.client.id == client.id && finding.file == path) {
-                    continue;
-                }
-                let finding = |name: Option<String>, reach: String, fault: Option<String>| Finding {
-                    client,
-                    scope,
-                    file: path.clone(),
-                    name,
-                    reach,
-                    fault,
-                };
-                match ours(client, &path, url) {
-                    Err(error) => findings.push(finding(None, String::new(), Some(format!("{error:#}")))),
-                    Ok(servers) => {
-                        for (name, server) in servers {
-                            let fault = ask(&server).await.err().map(|error| format!("{error:#}"));
-                            findings.push(finding(Some(name), reach(&server), fault));
-                        }
-                    }
+                if !seen.contains(&path) {
+                    findings.extend(in_file(client, scope, &path, url));
+                    seen.push(path);
                 }
             }
         }
     }
-    findings
+    join_all(findings.into_iter().map(|(mut finding, server)| async move {
+        if let Some(server) = server {
+            finding.fault = ask(&server).await.err().map(|error| format!("{error:#}"));
+        }
+        finding
+    }))
+    .await
+}
+
+/// What is found in one file, with the servers to ask.
+fn in_file(client: &'static Client, scope: Scope, path: &Path, url: &str) -> Vec<(Finding, Option<Server>)> {
+    let finding = |name, reach, fault| Finding { client, scope, file: path.to_owned(), name, reach, fault };
+    match ours(client, path, url) {
+        Err(error) => vec![(finding(None, String::new(), Some(format!("{error:#}"))), None)],
+        Ok(servers) => servers.into_iter().map(|(name, server)| (finding(Some(name), reach(&server), None), Some(server))).collect(),
+    }
 }
 
 fn reach(server: &Server) -> String {
@@ -100,8 +101,9 @@ async fn ask(server: &Server) -> Result<()> {
     match server {
         Server::Http { url } => {
             let asked = timeout(HTTP_TIME, Remote::connect(url)).await;
-            asked.with_context(|| format!("it does not answer within {} s", HTTP_TIME.as_secs()))?.map_err(anyhow::Error::new)?;
-            Ok(())
+            let asked = asked.with_context(|| format!("it does not answer within {} s", HTTP_TIME.as_secs()))?;
+            // The rest is advice to those who use --attach.
+            asked.map(drop).map_err(|away| anyhow!("{}; `wharf serve` starts one", away.0.split("; ").next().unwrap_or_default()))
         }
         Server::Stdio { program, arguments } => {
             if !is_this_program(program) {

@@ -34,7 +34,7 @@ pub(super) struct Client {
     pub http: Shape,
     /// An entry for a command.
     pub stdio: Shape,
-    /// What the user has to know.
+    /// What the user has to know of a project's file.
     pub note: Option<&'static str>,
 }
 

@@ -16,6 +16,15 @@ const LARGEST: u64 = 64 << 20;
 /// What the file that is kept is called, after the name of the other.
 const BACKUP: &str = ".wharf-backup";
 
+/// What is to be kept beside a file that changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// The text as it is now.
+    This,
+    /// What is there from an earlier change.
+    Earlier,
+}
+
 /// A client's file, as it was when it was read.
 pub(super) struct ClientFile {
     /// As the client names it.
@@ -72,19 +81,19 @@ impl ClientFile {
         name.into()
     }
 
-    /// Writes a text in its place, and keeps the old one beside it; gives where. A text that is the one kept is put back, and then
-    /// nothing is kept.
+    /// Writes a text in its place, and keeps the old one beside it, or what is kept there already; gives where. A text that is the one
+    /// kept is put back, and then nothing is kept.
     ///
     /// # Errors
     /// As [`Self::writable`]; the folder cannot be written.
-    pub(super) fn replace(&self, text: &str) -> Result<Option<PathBuf>> {
+    pub(super) fn replace(&self, text: &str, keep: Keep) -> Result<Option<PathBuf>> {
         let about = self.writable()?;
         let (shown, backup) = (self.path.display(), self.backup_path());
         if let Some(folder) = self.target.parent().filter(|_| about.is_none()) {
             fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         }
         let is_kept = self.backup().is_some_and(|kept| kept == text);
-        if let Some(old) = self.text.as_ref().filter(|_| !is_kept) {
+        if let Some(old) = self.text.as_ref().filter(|_| !is_kept && keep == Keep::This) {
             put(&backup, old, about.as_ref()).with_context(|| format!("cannot keep {shown} as {}", backup.display()))?;
         }
         put(&self.target, text, about.as_ref()).with_context(|| format!("cannot write {shown}"))?;
@@ -195,9 +204,11 @@ mod tests {
     fn the_old_text_is_kept_until_it_is_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = file(folder.path(), "old");
-        let kept = ClientFile::read(path.clone()).unwrap().replace("new").unwrap().unwrap();
+        let kept = ClientFile::read(path.clone()).unwrap().replace("new", Keep::This).unwrap().unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap(), fs::read_to_string(&kept).unwrap()), ("new".into(), "old".into()));
-        assert_eq!(ClientFile::read(path.clone()).unwrap().replace("old").unwrap(), None);
+        let again = ClientFile::read(path.clone()).unwrap().replace("newer", Keep::Earlier).unwrap().unwrap();
+        assert_eq!((fs::read_to_string(&path).unwrap(), fs::read_to_string(&again).unwrap()), ("newer".into(), "old".into()));
+        assert_eq!(ClientFile::read(path.clone()).unwrap().replace("old", Keep::This).unwrap(), None);
         assert_eq!(names(folder.path()), ["a.json"]);
     }
 
@@ -205,7 +216,7 @@ mod tests {
     fn a_new_file_comes_with_its_folder_and_keeps_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b/c/a.json");
-        assert_eq!(ClientFile::read(path.clone()).unwrap().replace("new").unwrap(), None);
+        assert_eq!(ClientFile::read(path.clone()).unwrap().replace("new", Keep::This).unwrap(), None);
         assert_eq!(names(path.parent().unwrap()), ["a.json"]);
         ClientFile::read(path.clone()).unwrap().delete().unwrap();
         assert!(!path.exists());
@@ -217,10 +228,10 @@ mod tests {
         let path = file(folder.path(), "old");
         let read = ClientFile::read(path.clone()).unwrap();
         fs::write(&path, "newer").unwrap();
-        assert!(read.replace("new").unwrap_err().to_string().contains("changed meanwhile"));
+        assert!(read.replace("new", Keep::This).unwrap_err().to_string().contains("changed meanwhile"));
         let missing = ClientFile::read(folder.path().join("b.json")).unwrap();
         fs::write(folder.path().join("b.json"), "came").unwrap();
-        assert!(missing.replace("new").unwrap_err().to_string().contains("come meanwhile"));
+        assert!(missing.replace("new", Keep::This).unwrap_err().to_string().contains("come meanwhile"));
         assert_eq!(names(folder.path()), ["a.json", "b.json"]);
         assert_eq!(fs::read_to_string(path).unwrap(), "newer");
     }
@@ -247,13 +258,13 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let link = folder.path().join("link.json");
         symlink("a.json", &link).unwrap();
-        let kept = ClientFile::read(link.clone()).unwrap().replace("new").unwrap().unwrap();
+        let kept = ClientFile::read(link.clone()).unwrap().replace("new", Keep::This).unwrap().unwrap();
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert_eq!((fs::read_to_string(&path).unwrap(), mode(&path), mode(&kept)), ("new".into(), 0o640, 0o640));
         assert!(kept.ends_with("a.json.wharf-backup"), "{}", kept.display());
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-        let refused = ClientFile::read(link.clone()).unwrap().replace("newer").unwrap_err().to_string();
+        let refused = ClientFile::read(link.clone()).unwrap().replace("newer", Keep::This).unwrap_err().to_string();
         assert!(refused.contains("is read-only"), "{refused}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
 

@@ -7,6 +7,7 @@ mod check;
 mod clients;
 mod file;
 mod format;
+mod job;
 mod server;
 
 use std::{
@@ -18,12 +19,11 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use hyper::Uri;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::{
     clients::{CLIENTS, Client, Places, Scope},
-    file::ClientFile,
-    format::At,
+    job::Job,
     server::{NAME, Server, is_name},
 };
 use super::{
@@ -73,19 +73,6 @@ pub(super) struct Args {
     /// For programs
     #[arg(long)]
     json: bool,
-}
-
-/// What was done, for people and programs.
-struct Outcome {
-    client: &'static Client,
-    scope: Scope,
-    file: PathBuf,
-    /// One word.
-    done: &'static str,
-    /// The configuration, or what came and went.
-    lines: Vec<String>,
-    backup: Option<PathBuf>,
-    notes: Vec<String>,
 }
 
 /// Success, but for `--check`: then only if there is something, and all of it answers.
@@ -202,153 +189,6 @@ fn program() -> Result<String> {
         return Ok(NAME.to_owned());
     }
     own.to_str().map(String::from).with_context(|| format!("{} is no text in UTF-8, as the agent's file is", own.display()))
-}
-
-/// One entry in one file.
-struct Job<'a> {
-    client: &'static Client,
-    scope: Scope,
-    name: &'a str,
-    url: &'a str,
-}
-
-impl Job<'_> {
-    fn outcome(&self, file: PathBuf, done: &'static str) -> Outcome {
-        let note = self.client.note.filter(|_| done == "written" || done == "printed");
-        Outcome {
-            client: self.client,
-            scope: self.scope,
-            file,
-            done,
-            lines: Vec::new(),
-            backup: None,
-            notes: note.map(Into::into).into_iter().collect(),
-        }
-    }
-
-    fn print(&self, path: PathBuf, server: &Server) -> Result<Outcome> {
-        // Where the entry goes can depend on what the file has.
-        let text = ClientFile::read(path.clone()).ok().and_then(|file| file.text().map(String::from)).unwrap_or_default();
-        let says = self.client.format.parse(&text).unwrap_or_default();
-        let at = self.client.path(&says);
-        let entry = server.entry(self.name, self.client.shape(server));
-        let mut outcome = self.outcome(path, "printed");
-        outcome.lines = lines(&self.client.format.document(At { path: &at, name: self.name }, &entry)?);
-        if says.as_object().is_some_and(|fields| !fields.is_empty()) {
-            outcome.notes.push("the file is there already: --write puts this into it, and keeps the rest".into());
-        }
-        Ok(outcome)
-    }
-
-    fn write(&self, path: PathBuf, server: &Server) -> Result<Outcome> {
-        let (client, name) = (self.client, self.name);
-        let file = ClientFile::read(path)?;
-        let text = file.text().unwrap_or_default();
-        let says = self.parse(&file, text)?;
-        let path = client.path(&says);
-        let at = At { path: &path, name };
-        let old = format::get(&says, at);
-        let known = old.and_then(Server::read);
-        if old.is_some() && !known.as_ref().is_some_and(|known| known == server || known.is_ours(name, self.url)) {
-            bail!("{} has another server named {name}; choose another name with --name, such as --name {name}-2", file.path.display());
-        }
-        let entry = server.entry(name, client.shape(server));
-        let new = client.format.insert(text, at, &entry).with_context(|| file.path.display().to_string())?;
-        let mut outcome = self.outcome(file.path.clone(), if new == text { "unchanged" } else { "written" });
-        outcome.notes.extend(strict(client, &new));
-        if new != text {
-            outcome.backup = file.replace(&new)?;
-            outcome.lines.push(format!("@@ line {} @@", first_change(text, &new)));
-            if let Some(known) = known {
-                let piece = client.format.piece(at, &known.entry(name, client.shape(&known)));
-                outcome.lines.extend(piece.lines().map(|line| format!("- {line}")));
-            }
-            outcome.lines.extend(client.format.piece(at, &entry).lines().map(|line| format!("+ {line}")));
-        }
-        Ok(outcome)
-    }
-
-    fn remove(&self, path: PathBuf) -> Result<Outcome> {
-        let (client, name) = (self.client, self.name);
-        let file = ClientFile::read(path)?;
-        let text = file.text().unwrap_or_default();
-        let says = self.parse(&file, text)?;
-        let path = client.path(&says);
-        let at = At { path: &path, name };
-        let Some(old) = format::get(&says, at) else { return Ok(self.outcome(file.path, "absent")) };
-        let Some(known) = Server::read(old).filter(|known| known.is_ours(name, self.url)) else {
-            bail!("{} has another server named {name}: it stays. If it is a host of yours, give its --url", file.path.display());
-        };
-        let entry = known.entry(name, client.shape(&known));
-        let without = client.format.remove(text, at, &entry, file.backup().as_deref()).with_context(|| file.path.display().to_string())?;
-        let mut outcome = self.outcome(file.path.clone(), "removed");
-        outcome.lines.push(format!("@@ line {} @@", first_change(text, without.as_deref().unwrap_or_default())));
-        outcome.lines.extend(client.format.piece(at, &entry).lines().map(|line| format!("- {line}")));
-        match without {
-            Some(without) => outcome.backup = file.replace(&without)?,
-            None => {
-                file.delete()?;
-                outcome.notes.push("the file is gone: it had nothing else".into());
-            }
-        }
-        Ok(outcome)
-    }
-
-    fn parse(&self, file: &ClientFile, text: &str) -> Result<Value> {
-        let read = self.client.format.parse(text);
-        read.with_context(|| format!("{} cannot be read, and was not changed; mend it first", file.path.display()))
-    }
-}
-
-/// The first line in which these differ, from 1.
-fn first_change(old: &str, new: &str) -> usize {
-    old.lines().zip(new.lines()).take_while(|(old, new)| old == new).count() + 1
-}
-
-fn lines(text: &str) -> Vec<String> {
-    text.lines().map(Into::into).collect()
-}
-
-/// Said of a file that this client does not read, whatever this did.
-fn strict(client: &Client, text: &str) -> Option<String> {
-    let wrong = client.format == format::Format::Json && !client.comments && !format::is_strict_json(text);
-    wrong.then(|| format!("the file has comments or trailing commas, which {} is not known to read", client.name))
-}
-
-impl Outcome {
-    fn say(self, json: bool) -> Result<()> {
-        let Self { client, scope, file, done, lines, backup, notes } = self;
-        if json {
-            let text = lines.join("\n");
-            let text = if done == "printed" {
-                json!({ "configuration": text + "\n", "language": client.format.language() })
-            } else {
-                json!({ "diff": lines })
-            };
-            let mut all =
-                json!({ "client": client.id, "scope": scope.as_str(), "file": file, "done": done, "backup": backup, "notes": notes });
-            if let (Value::Object(all), Value::Object(text)) = (&mut all, text) {
-                all.extend(text);
-            }
-            return output::json(&all);
-        }
-        let (name, scope, shown) = (client.name, scope.as_str(), file.display());
-        match done {
-            // The configuration alone is the answer.
-            "printed" => output::say(&format!("{name}, {scope}: this goes into {shown}, or say --write")),
-            "unchanged" => output::lines([format!("{name}, {scope}: {shown} has it already")])?,
-            "absent" => output::lines([format!("{name}, {scope}: {shown} does not have it")])?,
-            _ => output::lines([format!("{name}, {scope}: {done} in {shown}")])?,
-        }
-        output::lines(lines)?;
-        if let Some(backup) = backup {
-            output::lines([format!("as it was: {}", backup.display())])?;
-        }
-        for note in notes {
-            output::say(&format!("note: {note}"));
-        }
-        Ok(())
-    }
 }
 
 fn check(client: Option<&'static Client>, places: &Places<'_>, url: &str, json: bool) -> Result<ExitCode> {

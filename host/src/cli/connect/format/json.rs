@@ -233,8 +233,8 @@ impl<'a> File<'a> {
         let comma = self.comma_after(property.end());
         let end = comma.map_or(property.end(), Ranged::end);
         let comment = |start: usize| {
-            let inside = self.tokens().iter().filter(|token| token.start() >= start && token.end() <= property.start());
-            inside.filter(|token| is_comment(&token.token)).next_back().map_or(start, Ranged::end)
+            let mut inside = self.tokens().iter().filter(|token| token.start() >= start && token.end() <= property.start());
+            inside.rfind(|token| is_comment(&token.token)).map_or(start, Ranged::end)
         };
         let Some(before) = index.checked_sub(1).map(|before| &object.properties[before]) else {
             let start = comment(object.start() + 1);

@@ -89,6 +89,11 @@ impl Format {
         Ok(changed)
     }
 
+    /// Whether the text can be read and has no entry of this name.
+    pub(super) fn lacks(self, text: &str, at: At<'_>) -> bool {
+        self.parse(text).is_ok_and(|value| get(&value, at).is_none())
+    }
+
     /// The text without this entry; none if nothing is left, and the file came with the entry. `before` is the file as it was before the
     /// last change, where that is known, and `entry` is what this entry would be if it were written now.
     ///
@@ -100,7 +105,7 @@ impl Format {
         let expected = without_empty(expected, at.path);
         let same = |text: &str| self.parse(text).is_ok_and(|value| without_empty(value, at.path) == expected);
         let led_here = |candidate: &str| self.insert(candidate, at, entry).is_ok_and(|made| made == text);
-        if let Some(before) = before.filter(|before| same(before) && get_in(self, before, at).is_none() && led_here(before)) {
+        if let Some(before) = before.filter(|before| same(before) && self.lacks(before, at) && led_here(before)) {
             return Ok(Some(before.to_owned()));
         }
         if before.is_none() && self.document(at, entry).is_ok_and(|made| made == text) {
@@ -133,10 +138,6 @@ pub(super) fn servers<'a>(file: &'a Value, path: &[&str]) -> Option<&'a Value> {
 /// The entry.
 pub(super) fn get<'a>(file: &'a Value, at: At<'_>) -> Option<&'a Value> {
     servers(file, at.path)?.get(at.name)
-}
-
-fn get_in(format: Format, text: &str, at: At<'_>) -> Option<Value> {
-    get(&format.parse(text).ok()?, at).cloned()
 }
 
 fn set(file: &mut Value, at: At<'_>, entry: Value) {
