@@ -152,7 +152,8 @@ fn parse(head: &[u8]) -> Result<(u16, Length)> {
     bail!("an answer without a length")
 }
 
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+/// Where this text begins in that one.
+pub fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     let first = *wanted.first()?;
     let mut from = 0;
     while let Some(at) = text.get(from..)?.iter().position(|byte| *byte == first) {

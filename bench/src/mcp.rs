@@ -10,6 +10,9 @@ use crate::http::Connection;
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
+/// What each request has as its id, until it gets one of its own: ids of one session may not be used twice, and all have the same length.
+pub const ID: u32 = 1_000_000_000;
+
 /// Which protocol; the legacy one with its session.
 #[derive(Clone, Debug)]
 pub enum Era {
@@ -51,7 +54,7 @@ pub fn request(address: SocketAddr, path: &str, era: &Era, method: &str, mut par
             format!("Mcp-Protocol-Version: {MODERN}\r\nMcp-Method: {method}\r\n{name}")
         }
     };
-    post(address, path, &headers, &json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }))
+    post(address, path, &headers, &json!({ "jsonrpc": "2.0", "id": ID, "method": method, "params": params }))
 }
 
 /// Begins a session, on a connection that goes on. Gives its id.

@@ -5,6 +5,7 @@
 //! ends the loop but the shutdown.
 
 use std::{
+    convert::Infallible,
     io,
     pin::Pin,
     sync::Arc,
@@ -12,7 +13,11 @@ use std::{
     time::Duration,
 };
 
-use axum::Router;
+use axum::{
+    body::Body,
+    http::{Request, Response},
+};
+use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -24,6 +29,7 @@ use tokio::{
     task::JoinSet,
     time::{Sleep, sleep},
 };
+use tower_service::Service;
 
 /// Connections at once, if the process may have the files: half for the streams of the sessions and listens there may be, and then some.
 const CONNECTIONS: usize = 18_000;
@@ -100,11 +106,24 @@ impl Handshake for Plain {
     }
 }
 
+/// What answers requests: all services of HTTP that never fail and answer with axum's bodies, so axum's routers too.
+pub trait Served:
+    Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
+impl<S> Served for S where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
 /// Serves until `shutdown` resolves; then accepts nothing more, lets what is in flight finish, and after [`Limits::shutdown_time`] cuts it
 /// off. `shutdown` is to end the streams ([`crate::mcp::Server::end_streams`]) before it resolves: they do not end by themselves.
+///
+/// `service` is [`super::service`], or an axum router.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    service: impl Served,
     handshake: impl Handshake,
     limits: Limits,
     shutdown: impl Future<Output = ()> + Send,
@@ -129,7 +148,7 @@ pub async fn serve(
                 }
             }
             Ok((stream, _)) => {
-                connections.spawn(connection(stream, router.clone(), handshake.clone(), limits, stop.subscribe()));
+                connections.spawn(connection(stream, service.clone(), handshake.clone(), limits, stop.subscribe()));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -148,7 +167,7 @@ pub async fn serve(
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, handshake: Arc<impl Handshake>, limits: Limits, mut stop: watch::Receiver<bool>) {
+async fn connection(stream: TcpStream, service: impl Served, handshake: Arc<impl Handshake>, limits: Limits, mut stop: watch::Receiver<bool>) {
     // It fails only on a connection that is gone already, which the next read shows.
     let _ = stream.set_nodelay(true);
     let io = match tokio::time::timeout(limits.header_time, handshake.shake(stream)).await {
@@ -161,7 +180,7 @@ async fn connection(stream: TcpStream, router: Router, handshake: Arc<impl Hands
         .header_read_timeout(limits.header_time)
         .max_header_size(HEADER_BYTES)
         .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(Patient::new(io, limits.write_time)), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(Patient::new(io, limits.write_time)), TowerToHyperService::new(service));
     let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
     tokio::pin!(connection);
     let ended = tokio::select! {

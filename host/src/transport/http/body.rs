@@ -1,9 +1,9 @@
 //! Reading a request's body, within a size and a time.
 
-use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+use std::{fmt, future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use axum::{
-    body::{Body, HttpBody},
+    body::HttpBody,
     http::{HeaderMap, StatusCode, header},
 };
 use bytes::{Bytes, BytesMut};
@@ -17,7 +17,10 @@ pub const BODY_CAP: usize = 4 << 20;
 const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// The whole body. The error has the HTTP status it is to be told with.
-pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, (StatusCode, RpcError)> {
+pub async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, (StatusCode, RpcError)>
+where
+    B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
+{
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > BODY_CAP as u64) {
         return Err(too_large());
@@ -47,7 +50,10 @@ async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-async fn collect(mut body: Body) -> Result<Bytes, (StatusCode, RpcError)> {
+async fn collect<B>(mut body: B) -> Result<Bytes, (StatusCode, RpcError)>
+where
+    B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
+{
     let mut whole = Bytes::new();
     let mut joined = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -81,6 +87,7 @@ fn too_large() -> (StatusCode, RpcError) {
 mod tests {
     use std::convert::Infallible;
 
+    use axum::body::Body;
     use futures_util::{StreamExt, stream};
 
     use super::*;

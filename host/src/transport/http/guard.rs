@@ -31,7 +31,7 @@ impl Guard {
         let origin = |origin: String| origin.trim_end_matches('/').to_ascii_lowercase();
         Self {
             origins: allowed_origins.into_iter().map(origin).collect(),
-            hosts: (!any_host).then(|| allowed_hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect()),
+            hosts: (!any_host).then_some(allowed_hosts),
         }
     }
 
@@ -59,9 +59,9 @@ impl Guard {
 
     fn takes_host(&self, host: &str) -> bool {
         let Some(allowed) = &self.hosts else { return true };
-        let host = host.to_ascii_lowercase();
-        let Some(name) = without_port(&host) else { return false };
-        LOCAL.contains(&name) || allowed.iter().any(|allowed| *allowed == host || *allowed == name)
+        let Some(name) = without_port(host) else { return false };
+        let is = |known: &str, said: &str| known.eq_ignore_ascii_case(said);
+        LOCAL.iter().any(|local| is(local, name)) || allowed.iter().any(|allowed| is(allowed, host) || is(allowed, name))
     }
 
     fn takes_origin(&self, origin: &str) -> bool {
