@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Cache, Server,
-    encode,
+    Cache, Server, encode,
     era::Era,
     error::{RpcError, short},
     message::{Params, Request, text_of},

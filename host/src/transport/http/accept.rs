@@ -18,10 +18,7 @@ use axum::{
     http::{Request, Response},
 };
 use hyper::body::Incoming;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::{TcpListener, TcpStream},
@@ -30,6 +27,8 @@ use tokio::{
     time::{Sleep, sleep},
 };
 use tower_service::Service;
+
+use super::timer::ConnectionTimer;
 
 /// Connections at once, if the process may have the files: half for the streams of the sessions and listens there may be, and then some.
 const CONNECTIONS: usize = 18_000;
@@ -107,10 +106,7 @@ impl Handshake for Plain {
 }
 
 /// What answers requests: all services of HTTP that never fail and answer with axum's bodies, so axum's routers too.
-pub trait Served:
-    Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static
-{
-}
+pub trait Served: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static {}
 
 impl<S> Served for S where
     S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static
@@ -167,7 +163,13 @@ pub async fn serve(
     }
 }
 
-async fn connection(stream: TcpStream, service: impl Served, handshake: Arc<impl Handshake>, limits: Limits, mut stop: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    service: impl Served,
+    handshake: Arc<impl Handshake>,
+    limits: Limits,
+    mut stop: watch::Receiver<bool>,
+) {
     // It fails only on a connection that is gone already, which the next read shows.
     let _ = stream.set_nodelay(true);
     let io = match tokio::time::timeout(limits.header_time, handshake.shake(stream)).await {
@@ -176,7 +178,7 @@ async fn connection(stream: TcpStream, service: impl Served, handshake: Arc<impl
         Err(_) => return tracing::debug!("a handshake took too long"),
     };
     let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(ConnectionTimer::default())
         .header_read_timeout(limits.header_time)
         .max_header_size(HEADER_BYTES)
         .max_buf_size(BUFFER)

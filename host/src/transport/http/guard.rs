@@ -29,10 +29,7 @@ impl Guard {
         let HttpSettings { bind, allowed_origins, allowed_hosts } = settings;
         let any_host = bind.is_some_and(|bind| !bind.ip().to_canonical().is_loopback()) && allowed_hosts.is_empty();
         let origin = |origin: String| origin.trim_end_matches('/').to_ascii_lowercase();
-        Self {
-            origins: allowed_origins.into_iter().map(origin).collect(),
-            hosts: (!any_host).then_some(allowed_hosts),
-        }
+        Self { origins: allowed_origins.into_iter().map(origin).collect(), hosts: (!any_host).then_some(allowed_hosts) }
     }
 
     /// The request's Origin, if it has one, to be told that it may read the answer.

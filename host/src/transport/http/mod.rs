@@ -8,6 +8,7 @@ mod accept;
 mod body;
 mod guard;
 mod sse;
+mod timer;
 
 use std::{
     convert::Infallible,
