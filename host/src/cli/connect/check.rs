@@ -162,3 +162,40 @@ async fn run_and_ask(program: &str, arguments: &[String]) -> Result<()> {
     let said = String::from_utf8_lossy(&said);
     bail!("it does not answer as a host does{}{}", if said.is_empty() { "" } else { "; it says: " }, said.trim());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn fault_of(program: &str, arguments: &[&str]) -> String {
+        let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).into()).collect();
+        run_and_ask(program, &arguments).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_takes_the_connection_and_says_nothing_is_given_up() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", silent.local_addr().unwrap());
+        assert_eq!(ask(&Server::Http { url }).await.unwrap_err().to_string(), "it does not answer within 3 s");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test(start_paused = true)]
+    async fn a_command_that_says_nothing_is_given_up_and_ended() {
+        assert_eq!(fault_of("sleep", &["600"]).await, "it does not answer within 10 s");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_command_that_says_too_much_is_cut_off() {
+        assert_eq!(fault_of("cat", &["/dev/zero"]).await, "it does not answer as a host does");
+        let fault = fault_of("sh", &["-c", "head -c 100000 /dev/zero | tr '\\0' x >&2"]).await;
+        assert!(fault.ends_with(&format!("; it says: {}", "x".repeat(SAID_CAP))), "{} bytes", fault.len());
+    }
+
+    #[tokio::test]
+    async fn another_program_of_this_name_is_not_started() {
+        let server = Server::Stdio { program: "./wharf".into(), arguments: vec!["serve".into()] };
+        assert!(ask(&server).await.unwrap_err().to_string().starts_with("not started"));
+    }
+}
