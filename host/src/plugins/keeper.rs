@@ -234,3 +234,6 @@ pub(super) fn drain(spec: &Spec, provider: Arc<dyn Provider>) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests;
