@@ -32,10 +32,8 @@ impl Change {
 
 impl Lists {
     pub(super) fn change_since(&self, before: &Self) -> Change {
-        let resources = compare(
-            before.resources.iter().map(|info| (&info.uri, &**info)),
-            self.resources.iter().map(|info| (&info.uri, &**info)),
-        );
+        let resources =
+            compare(before.resources.iter().map(|info| (&info.uri, &**info)), self.resources.iter().map(|info| (&info.uri, &**info)));
         let templates = compare(
             before.templates.iter().map(|(info, _)| (&info.uri_template, &**info)),
             self.templates.iter().map(|(info, _)| (&info.uri_template, &**info)),

@@ -127,10 +127,8 @@ impl State {
 
 impl Kept {
     pub(super) fn new(uri: &str, contents: Vec<Contents>, version: Option<String>, reuse: Option<Reuse>, moment: Moment) -> Self {
-        let bytes = uri.len()
-            + size_of::<Self>()
-            + version.as_deref().map_or(0, str::len)
-            + contents.iter().map(Contents::weight).sum::<usize>();
+        let bytes =
+            uri.len() + size_of::<Self>() + version.as_deref().map_or(0, str::len) + contents.iter().map(Contents::weight).sum::<usize>();
         Self { contents: Arc::new(contents), version, reuse, moment, since: Instant::now(), bytes }
     }
 

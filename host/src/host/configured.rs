@@ -108,7 +108,9 @@ fn registration(fixed: &Arc<Fixed>, resource: &config::Resource) -> Result<(Regi
     }
     let said = resource.mime_type.is_some();
     match resource.content.clone() {
-        Content::Text(text) => builder.not_subscribable().registration(move |_| std::future::ready(Ok(reading(Body::Text(text.clone()), said)))),
+        Content::Text(text) => {
+            builder.not_subscribable().registration(move |_| std::future::ready(Ok(reading(Body::Text(text.clone()), said))))
+        }
         Content::File(path) => builder.registration(move |_| {
             let path: Arc<Path> = path.as_path().into();
             async move {

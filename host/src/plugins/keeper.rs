@@ -141,8 +141,7 @@ impl Keeper {
         let Common { factory, catalog, queue, .. } = &*self.common;
         let source = Source { slot: self.slot, generation: self.generation };
         let announcer = Announcer::new(source, queue.clone());
-        let Made { provider, load, compile, start } =
-            factory.make(planned.clone(), announcer.clone()).await.map_err(Refusal::Bad)?;
+        let Made { provider, load, compile, start } = factory.make(planned.clone(), announcer.clone()).await.map_err(Refusal::Bad)?;
         let listing = Instant::now();
         let replaced = self.serving.lock().is_some();
         let (prepared, lists) = match catalog.prepare(provider.clone(), &announcer).await {
@@ -169,7 +168,8 @@ impl Keeper {
     async fn refuse(&mut self, planned: &Planned, found: Fingerprint, refusal: Refusal) -> Option<Duration> {
         self.common.catalog.refuse(self.slot);
         let (reason, again) = match refusal {
-            Refusal::NotListed(error) if error.is_passing() => {
+            // Not a fault of the file, as a trap is.
+            Refusal::NotListed(error @ Error::Unavailable { .. }) => {
                 let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(16)).min(LONGEST_PAUSE);
                 self.failures += 1;
                 (format!("it did not list: {error}"), Some(pause))

@@ -167,7 +167,11 @@ mod tests {
         let plan = Plan::new(folder.path(), &config(folder.path(), text));
         assert_eq!(names(&plan), ["d", "other", "c", "a"]);
         assert_eq!(plan.providers[0].path, folder.path().join("d.wasm"));
-        assert_eq!(plan.passed_over[0].0, folder.path().join("c.wasm"), "and one that is another file of that name is said to be passed over");
+        assert_eq!(
+            plan.passed_over[0].0,
+            folder.path().join("c.wasm"),
+            "and one that is another file of that name is said to be passed over"
+        );
     }
 
     #[test]

@@ -62,7 +62,11 @@ impl Held {
 #[derive(Debug)]
 pub(super) enum Call {
     /// `before`: the owner that it is compared with, where that decides whether listeners are told.
-    Subscribe { candidate: Candidate, instance: u64, before: Option<Source> },
+    Subscribe {
+        candidate: Candidate,
+        instance: u64,
+        before: Option<Source>,
+    },
     Probe(Candidate),
     Unsubscribe,
 }

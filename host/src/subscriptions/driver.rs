@@ -219,12 +219,7 @@ impl Driver {
         }
     }
 
-    fn call<F: Future<Output = Called> + Send + 'static>(
-        &mut self,
-        uri: Arc<str>,
-        unsubscribes: bool,
-        call: impl FnOnce(Arc<str>) -> F,
-    ) {
+    fn call<F: Future<Output = Called> + Send + 'static>(&mut self, uri: Arc<str>, unsubscribes: bool, call: impl FnOnce(Arc<str>) -> F) {
         let id = self.calls.spawn(call(uri.clone())).id();
         self.about.insert(id, (uri, unsubscribes));
     }

@@ -42,7 +42,7 @@ async fn resources_order_and_settings_change_live() -> Result<()> {
         let settings = "[[provider]]\nname = \"versioned\"\n[[provider]]\nname = \"basic\"\nsettings = { colour = \"red\" }\n";
         fs::write(&path, server.clone() + &toml("two", settings))?;
         let log = host.wait_for_log("reloaded basic").await?;
-        ensure!(text(&host, "basic://settings").await?.contains("red"), "{mode}");
+        ensure!(text(&host, "basic://settings/colour").await?.contains("red"), "{mode}");
         ensure!(!log.contains("reloaded versioned"), "{log}");
     }
     Ok(())
@@ -61,7 +61,11 @@ async fn a_wharf_toml_that_is_wrong_changes_nothing_and_is_shown_with_its_line()
     ensure!(text(&host, RULES).await? == "three");
     // The host goes on where it is; and what was said once is not said again.
     fs::write(&path, toml("four", "[server]\nhttp = \"127.0.0.1:1\"\n"))?;
-    while text(&host, RULES).await? != "four" {}
+    within("the new text", async {
+        while text(&host, RULES).await? != "four" {}
+        Ok(())
+    })
+    .await?;
     ensure!(host.log().matches("started again").count() == 1, "{}", host.log());
     fs::remove_file(&path)?;
     host.wait_for_log("is gone: its settings hold until it is back").await?;

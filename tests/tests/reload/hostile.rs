@@ -1,5 +1,7 @@
 //! What has no business in the folder, and what breaks: the rest goes on.
 
+use anyhow::Context;
+
 use super::*;
 
 #[tokio::test]
@@ -11,7 +13,7 @@ async fn a_bad_version_keeps_the_last_good_one_serving_and_is_named() -> Result<
         for (bad, reason) in [
             (b"junk".to_vec(), "not a WebAssembly file"),
             (good[..good.len() / 2].to_vec(), "still being written"),
-            (version("trap")?, "it did not list: crashed"),
+            (version("trap")?, "it did not list: the provider crashed"),
         ] {
             replace(&path, &bad)?;
             let log = host.wait_for_log(reason).await?;
@@ -61,9 +63,13 @@ async fn a_thousand_changes_in_a_moment_end_in_the_last_one() -> Result<()> {
             fs::write(&path, &versions[n % 2][..])?;
         }
         replace(&path, &version("last")?)?;
-        while now(&host).await? != "last" {
-            told(&mut listener, NOW).await?;
-        }
+        within("the last one", async {
+            while now(&host).await? != "last" {
+                told(&mut listener, NOW).await?;
+            }
+            Ok(())
+        })
+        .await?;
     }
     host.wait_for_log("reloaded versioned").await?;
     Ok(())
@@ -71,13 +77,18 @@ async fn a_thousand_changes_in_a_moment_end_in_the_last_one() -> Result<()> {
 
 #[tokio::test]
 async fn a_new_file_revives_a_provider_that_keeps_dying_at_once() -> Result<()> {
-    let mut host = Setup::new().guest("hostile").start().await?;
+    let config = "[[provider]]\nname = \"hostile\"\nsettings = { list = \"traps\" }\n";
+    let mut host = Setup::new().guest("hostile").config(config).start().await?;
     host.wait_for_log("loaded   hostile").await?;
-    let mut parked = String::new();
-    // The first pause begins with the second death in a row.
-    while !parked.contains("keeps crashing") {
-        parked = format!("{:#}", read(&host, "hostile://trap").await.expect_err("it traps"));
-    }
+    within("the pause that begins with the second death in a row", async {
+        loop {
+            let error = format!("{:#}", read(&host, "hostile://trap").await.err().context("it traps")?);
+            if error.contains("keeps crashing") {
+                return Ok(());
+            }
+        }
+    })
+    .await?;
     replace(&plugin(&host, "hostile.wasm"), &version("alive")?)?;
     host.wait_for_log("reloaded hostile").await?;
     ensure!(now(&host).await? == "alive");

@@ -21,8 +21,7 @@ const NOW: &str = "version://now";
 
 /// A host whose only provider says that it is this version.
 async fn serving(first: &str, mode: &str) -> Result<Host> {
-    let mut host =
-        Setup::new().file("versioned.wasm", &version(first)?).config(&format!("[server]\nwatch = \"{mode}\"\n")).start().await?;
+    let mut host = Setup::new().file("versioned.wasm", &version(first)?).config(&format!("[server]\nwatch = \"{mode}\"\n")).start().await?;
     host.wait_for_log("loaded   versioned").await?;
     Ok(host)
 }
@@ -77,6 +76,19 @@ async fn told(listener: &mut Listener, what: &str) -> Result<Vec<String>> {
             other => others.push(other),
         }
     }
+}
+
+/// Waits for all of these, in whatever order they come, and gives what else was told on the way.
+async fn all_told(listener: &mut Listener, what: &[&str]) -> Result<Vec<String>> {
+    let (mut awaited, mut others) = (what.to_vec(), Vec::new());
+    while !awaited.is_empty() {
+        let told = news(&listener.message().await?)?;
+        match awaited.iter().position(|awaited| *awaited == told) {
+            Some(at) => drop(awaited.remove(at)),
+            None => others.push(told),
+        }
+    }
+    Ok(others)
 }
 
 /// A session that has subscribed to these and read them, and its stream.

@@ -110,13 +110,11 @@ async fn what_comes_and_what_goes_is_told_and_a_subscription_outlives_its_provid
         {
             let (_session, mut listener) = subscribed(&host, &[NOW]).await?;
             replace(&path, &version("one")?)?;
-            told(&mut listener, NOW).await?;
+            all_told(&mut listener, &[NOW, "list"]).await?;
             ensure!(now(&host).await? == "one", "{mode}");
-            told(&mut listener, "list").await?;
             fs::remove_file(&path)?;
-            told(&mut listener, NOW).await?;
+            all_told(&mut listener, &[NOW, "list"]).await?;
             ensure!(read(&host, NOW).await.is_err(), "{mode}: it is gone");
-            told(&mut listener, "list").await?;
             ensure!(listed(&host).await?.is_empty());
             replace(&path, &version("two")?)?;
             told(&mut listener, NOW).await?;
@@ -170,9 +168,7 @@ async fn a_reload_that_changes_nothing_a_client_can_see_tells_nothing() -> Resul
         let mut others = Vec::new();
         for text in ["two", "three"] {
             replace(&path, &version(text)?)?;
-            others.extend(told(&mut listener, NOW).await?);
-            // The list is told after it, at the latest a second later.
-            others.extend(told(&mut listener, "list").await?);
+            others.extend(all_told(&mut listener, &[NOW, "list"]).await?);
         }
         ensure!(others.is_empty(), "{others:?}");
     }

@@ -39,11 +39,12 @@ impl Said {
             return Some(Hint::Touched);
         }
         // Where one of its names was only touched, it may still be written.
-        names.try_fold(None, |hint: Option<Hint>, name| match (hint, self.paths.get(name)) {
-            (_, Some(Hint::Touched)) => Err(Hint::Touched),
-            (hint, said) => Ok(said.copied().or(hint)),
-        })
-        .unwrap_or_else(Some)
+        names
+            .try_fold(None, |hint: Option<Hint>, name| match (hint, self.paths.get(name)) {
+                (_, Some(Hint::Touched)) => Err(Hint::Touched),
+                (hint, said) => Ok(said.copied().or(hint)),
+            })
+            .unwrap_or_else(Some)
     }
 
     /// Adds what was said later.

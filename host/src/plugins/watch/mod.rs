@@ -23,14 +23,14 @@ use tokio::{
 };
 
 pub(super) use self::scan::is_component;
-pub use self::{
-    scan::{Folder, Followed},
-    settling::Resting,
-};
 use self::{
     hints::Hints,
     scan::{Scan, scan},
     settling::Track,
+};
+pub use self::{
+    scan::{Folder, Followed},
+    settling::Resting,
 };
 use crate::config::Watch;
 
@@ -241,7 +241,10 @@ impl Follower {
     }
 
     fn view(&self) -> View {
-        View { folder: self.folder.clone(), files: Arc::new(self.tracks.iter().map(|(path, track)| (path.clone(), track.told())).collect()) }
+        View {
+            folder: self.folder.clone(),
+            files: Arc::new(self.tracks.iter().map(|(path, track)| (path.clone(), track.told())).collect()),
+        }
     }
 }
 

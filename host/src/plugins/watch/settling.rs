@@ -169,7 +169,11 @@ mod tests {
         let mut track = at_rest(now);
         assert_eq!(look(&mut track, there(2), None, now), Some(now + STABLE));
         assert_eq!(look(&mut track, there(3), Some(Hint::Touched), now + STABLE), Some(now + 2 * STABLE), "it is still being written");
-        assert_eq!(look(&mut track, there(3), Some(Hint::Touched), now + STABLE + MS), Some(now + 2 * STABLE + MS), "and an event says so, too");
+        assert_eq!(
+            look(&mut track, there(3), Some(Hint::Touched), now + STABLE + MS),
+            Some(now + 2 * STABLE + MS),
+            "and an event says so, too"
+        );
         assert_eq!(revision(&track), 0);
         assert_eq!(look(&mut track, there(3), None, now + 2 * STABLE + MS), None);
         assert_eq!(revision(&track), 1);
@@ -190,7 +194,11 @@ mod tests {
         let now = Instant::now();
         let mut track = at_rest(now);
         assert_eq!(look(&mut track, ABSENT, Some(Hint::Touched), now), Some(now + GONE));
-        assert_eq!(look(&mut track, ABSENT, Some(Hint::Touched), now + GONE - MS), Some(now + GONE), "what else happens does not put it off");
+        assert_eq!(
+            look(&mut track, ABSENT, Some(Hint::Touched), now + GONE - MS),
+            Some(now + GONE),
+            "what else happens does not put it off"
+        );
         assert!(track.told().there);
         assert_eq!(look(&mut track, there(2), Some(Hint::Complete), now + GONE - MS), None);
         assert_eq!(track.told(), Resting { there: true, revision: 1 });

@@ -23,8 +23,8 @@ use parking_lot::RwLock;
 use tokio::runtime::Handle;
 
 pub use builder::{ResourceBuilder, TemplateBuilder};
-pub(crate) use leading::Leading;
 pub use handle::{NotOwned, ResourceHandle, TemplateHandle};
+pub(crate) use leading::Leading;
 
 use self::{family::Family, watches::Watches};
 use super::{

@@ -3,7 +3,7 @@
 //! - `version://now`, whose title is the version: three contents that say it.
 //! - `version://only/<version>`, listed: so each version lists another.
 //! - `version://same/{name}`: says the same in each version.
-//! - `version://slow`: says the version after 20 ms, spent computing.
+//! - `version://slow`, listed: says the version after 20 ms, spent computing.
 //!
 //! A version whose name begins with `trap` traps when it is asked for its list. Everything can be watched, and nothing is ever announced.
 
@@ -45,7 +45,8 @@ impl resources::Guest for Versioned {
             annotations: None,
             meta_json: None,
         };
-        let resources = vec![info("version://now".into(), &version), info(format!("version://only/{version}"), "only")];
+        let only = info(format!("version://only/{version}"), "only");
+        let resources = vec![info("version://now".into(), &version), only, info("version://slow".into(), "slow")];
         Ok(ResourcePage { resources, next_cursor: None, reuse: None })
     }
 
