@@ -15,11 +15,10 @@ mod turns;
 pub mod worker;
 
 use std::{
-    ffi::OsString,
     fmt::Write,
     hash::Hash,
     io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
