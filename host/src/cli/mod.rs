@@ -16,6 +16,7 @@ mod serve;
 mod signals;
 mod sources;
 mod trust;
+mod voice;
 mod wit;
 
 use std::process::ExitCode;
