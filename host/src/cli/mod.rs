@@ -8,6 +8,7 @@ mod config;
 mod explain;
 mod list;
 mod logging;
+mod new;
 mod once;
 mod output;
 mod read;
@@ -15,6 +16,7 @@ mod serve;
 mod signals;
 mod sources;
 mod trust;
+mod watch;
 mod wit;
 
 use std::process::ExitCode;
@@ -41,12 +43,16 @@ enum Command {
     Templates(list::Args),
     /// Writes what a resource holds to stdout, as it is
     Read(read::Args),
+    /// Subscribes to resources, and prints a line at each update
+    Watch(watch::Args),
     /// Suggests values for a variable of a template, one a line
     Complete(complete::Args),
     /// Says who owns a resource and why, or what comes nearest
     Explain(explain::Args),
     /// Loads one component and asks it in the sandbox: names every rule it breaks
     Check(check::Args),
+    /// Makes a provider's project, ready to build
+    New(new::Args),
     /// Checks a wharf.toml, or gives its schema
     Config(config::Args),
     /// Records that you have read a wharf.toml and want what it grants
@@ -76,9 +82,11 @@ pub fn main() -> ExitCode {
         Command::List(args) => done(list::resources(args)),
         Command::Templates(args) => done(list::templates(args)),
         Command::Read(args) => done(read::run(args)),
+        Command::Watch(args) => done(watch::run(args)),
         Command::Complete(args) => done(complete::run(args)),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
+        Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),
         Command::Trust(args) => done(trust::run(args)),
         Command::Wit(args) => done(wit::run(args)),
