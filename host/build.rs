@@ -25,7 +25,8 @@ fn files(language: &Path, folder: &Path, list: &mut String) -> io::Result<()> {
         if path.is_dir() {
             files(language, &path, list)?;
         } else {
-            let relative: Vec<String> = path.strip_prefix(language).unwrap_or(&path).iter().map(|part| part.to_string_lossy().into()).collect();
+            let relative: Vec<String> =
+                path.strip_prefix(language).unwrap_or(&path).iter().map(|part| part.to_string_lossy().into()).collect();
             *list += &format!("({:?}, include_str!({:?})),\n", relative.join("/"), path);
         }
     }

@@ -8,6 +8,7 @@ mod command;
 mod host;
 mod http;
 mod pipe;
+mod running;
 
 use std::{future::Future, path::PathBuf, time::Duration};
 
@@ -16,6 +17,7 @@ pub use command::{Output, wharf};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use pipe::Pipe;
+pub use running::Running;
 
 use anyhow::{Context, Result};
 

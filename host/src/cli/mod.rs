@@ -5,6 +5,7 @@ mod check;
 mod compile;
 mod complete;
 mod config;
+mod dev;
 mod explain;
 mod list;
 mod logging;
@@ -51,6 +52,8 @@ enum Command {
     Explain(explain::Args),
     /// Loads one component and asks it in the sandbox: names every rule it breaks
     Check(check::Args),
+    /// Builds a provider at each save, serves it, and shows what happens
+    Dev(dev::Args),
     /// Makes a provider's project, ready to build
     New(new::Args),
     /// Checks a wharf.toml, or gives its schema
@@ -73,9 +76,18 @@ pub fn main() -> ExitCode {
     }
     // What a server says on stderr, its client may show as its faults; and whoever asks one question wants the answer.
     let over_stdio = matches!(&command, Command::Serve(args) if args.is_stdio());
-    let talks = matches!(&command, Command::Serve(_) | Command::Check(_)) && !over_stdio;
+    let default = match &command {
+        Command::Dev(_) => logging::DEV,
+        Command::Watch(_) => logging::WATCH,
+        Command::Serve(_) | Command::Check(_) if !over_stdio => "info",
+        _ => "warn",
+    };
     let warnings = matches!(&command, Command::Check(_)).then(check::Warnings::default);
-    logging::start(&logging, if talks { "info" } else { "warn" }, warnings.clone());
+    match &command {
+        Command::Check(_) => logging::start(&logging, default, warnings.clone().map(|layer| (layer, check::is_about_a_provider as _))),
+        Command::Dev(_) if !logging.is_json() => logging::start(&logging, default, Some((dev::Layer, dev::is_shown))),
+        _ => logging::start(&logging, default, None::<(dev::Layer, _)>),
+    }
     let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match command {
         Command::Serve(args) => done(serve::run(args, logging.is_json())),
@@ -86,6 +98,7 @@ pub fn main() -> ExitCode {
         Command::Complete(args) => done(complete::run(args)),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
+        Command::Dev(args) => done(dev::run(args, logging.is_json())),
         Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),
         Command::Trust(args) => done(trust::run(args)),

@@ -71,11 +71,33 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
     if args.stdio {
         return run_to_end(serve_stdio(config, plugins, voice));
     }
-    let address = match args.http.or(config.server.http) {
-        Some(address) => address,
-        None => DEFAULT_HTTP.parse().context("the default address")?,
-    };
+    let address = address(args.http, &config)?;
     run_to_end(serve(config, plugins, address, voice))
+}
+
+/// Where to listen.
+pub(super) fn address(asked: Option<SocketAddr>, config: &Config) -> Result<SocketAddr> {
+    match asked.or(config.server.http) {
+        Some(address) => Ok(address),
+        None => DEFAULT_HTTP.parse().context("the default address"),
+    }
+}
+
+/// Listens there.
+pub(super) async fn bind(address: SocketAddr, config: &Config) -> Result<(TcpListener, HttpSettings)> {
+    let listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            bail!("{address} is in use: is another wharf running? Choose another with --http, such as --http 127.0.0.1:0 for any free port")
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot listen on {address}")),
+    };
+    let settings = HttpSettings {
+        bind: Some(listener.local_addr().context("cannot tell the address listened on")?),
+        allowed_origins: config.server.allowed_origins.clone(),
+        allowed_hosts: config.server.allowed_hosts.clone(),
+    };
+    Ok((listener, settings))
 }
 
 /// Runs what needs a runtime.
@@ -113,19 +135,8 @@ async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<(
 
 async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
-    let listener = match TcpListener::bind(address).await {
-        Ok(listener) => listener,
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            bail!("{address} is in use: is another wharf running? Choose another with --http, such as --http 127.0.0.1:0 for any free port")
-        }
-        Err(error) => return Err(error).with_context(|| format!("cannot listen on {address}")),
-    };
+    let (listener, settings) = bind(address, &config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
-    let settings = HttpSettings {
-        bind: Some(address),
-        allowed_origins: config.server.allowed_origins.clone(),
-        allowed_hosts: config.server.allowed_hosts.clone(),
-    };
     voice.greet(address);
 
     let done: Arc<Mutex<Vec<Arc<str>>>> = Arc::default();

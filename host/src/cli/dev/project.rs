@@ -102,6 +102,11 @@ impl Project {
         Ok(Self { folder, name, build, output, because_of })
     }
 
+    /// The same, by this name.
+    pub fn called(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
     /// The command, as a person would type it.
     pub fn shown(&self) -> &str {
         self.build.as_deref().unwrap_or("cargo build --target wasm32-wasip2")

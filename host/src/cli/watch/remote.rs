@@ -57,8 +57,7 @@ struct Watch<'a> {
 impl Watch<'_> {
     async fn follow(&mut self, screen: &mut Screen) -> Result<()> {
         let wrong = "is the server running, and is this its MCP endpoint?";
-        let connection =
-            Connection::open(self.url).await.map_err(|error| anyhow!("cannot connect to {}: {error:#}; {wrong}", self.url))?;
+        let connection = Connection::open(self.url).await.map_err(|error| anyhow!("cannot connect to {}: {error:#}; {wrong}", self.url))?;
         let connection = self.connection.insert(connection);
         for uri in self.uris {
             let content = connection.read(uri).await?;

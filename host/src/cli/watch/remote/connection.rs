@@ -21,8 +21,7 @@ use rmcp::{
     },
     service::{ClientCacheConfig, NotificationContext, RunningService, Subscription},
     transport::{
-        StreamableHttpClientTransport, common::client_side_sse::SseRetryPolicy,
-        streamable_http_client::StreamableHttpClientTransportConfig,
+        StreamableHttpClientTransport, common::client_side_sse::SseRetryPolicy, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
 use tokio::sync::Notify;
