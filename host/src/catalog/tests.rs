@@ -10,7 +10,7 @@ use tokio::time::advance;
 
 use super::{upkeep, *};
 use crate::provider::{
-    Body, EventQueue, Occurrence, Offers, ResourceInfo, TemplateInfo,
+    Body, Error, EventQueue, Occurrence, Offers, Provider, ResourceInfo, Reuse, TemplateInfo,
     memory::{Memory, live, reading},
 };
 

@@ -17,6 +17,7 @@ mod serve;
 mod signals;
 mod sources;
 mod trust;
+mod voice;
 mod watch;
 mod wit;
 

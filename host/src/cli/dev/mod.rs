@@ -20,7 +20,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
-use wharf::{config::Config, host::Host};
+use wharf::{
+    config::{Config, ConfigFile},
+    host::Host,
+};
 
 pub(super) use self::screen::{Layer, is_shown};
 use self::{
@@ -33,7 +36,7 @@ use super::{
     compile,
     serve::{self, run_to_end},
     signals::Signals,
-    sources::{DEFAULT_CONFIG, read_config},
+    sources::{SourceArgs, Sources},
 };
 
 /// A build that changes its own sources so many times in a row would go on for ever.
@@ -55,23 +58,24 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, json: bool) -> Result<()> {
     let project = Project::find(&args.dir)?;
-    let path = args.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
-    let mut config = path.as_deref().map(read_config).transpose()?.unwrap_or_default();
+    let Sources { mut config, plugins, file } = SourceArgs::of(args.config).read()?;
     let address = serve::address(args.http, &config)?;
-    let plugins =
-        config.server.plugins.take().unwrap_or_else(|| path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join("plugins"));
+    let mut file = Some(file);
     for provider in &mut config.providers {
-        if provider.name == project.name {
-            // It is where this puts it, wherever else it is looked for.
-            provider.path = None;
-        } else if provider.path.is_none() {
+        if provider.name != project.name && provider.path.is_none() {
+            // It is where it is served from, and not where this puts its own. A wharf.toml that is read again would not say so.
             provider.path = Some(plugins.join(&provider.name).with_added_extension("wasm"));
+            file = None;
+        }
+        if provider.name == project.name && provider.path.take().is_some() {
+            file = None;
         }
     }
-    run_to_end(dev(project, config, address, Screen::new(json)))
+    let screen = Screen::new(json, &project.name);
+    run_to_end(dev(project, config, file, address, screen))
 }
 
-async fn dev(project: Project, config: Config, address: SocketAddr, screen: Screen) -> Result<()> {
+async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address: SocketAddr, screen: Screen) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let (listener, settings) = serve::bind(address, &config).await?;
     screen.greet(&project, listener.local_addr().context("cannot tell the address listened on")?);
@@ -80,8 +84,16 @@ async fn dev(project: Project, config: Config, address: SocketAddr, screen: Scre
         let screen = screen.clone();
         move |report| screen.report(&report)
     };
-    let host =
-        Host::builder().config(config).plugins(shelf.folder.path()).compilation(compile::compilation()).on_report(report).start().await?;
+    let notice = {
+        let screen = screen.clone();
+        move |notice| screen.notice(&notice)
+    };
+    let mut builder = Host::builder().config(config).plugins(shelf.folder.path()).compilation(compile::compilation());
+    builder = builder.on_report(report).on_notice(notice);
+    if let Some(file) = file {
+        builder = builder.config_file(file);
+    }
+    let host = builder.start().await?;
     let changes = sources::watch(project.folder.clone()).await;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = host.serve(listener, settings, async { drop(stopped.await) });

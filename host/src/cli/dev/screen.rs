@@ -17,7 +17,9 @@ use tracing::{
 };
 use tracing_subscriber::layer::Context;
 use wharf::{
-    plugins::{Fate, Report},
+    catalog::Change as ListChange,
+    host::Notice,
+    plugins::{Fate, Loaded, Report},
     provider::wasm::CALLS,
     transport::http::PATH,
 };
@@ -44,13 +46,15 @@ pub(in crate::cli) struct Saved {
 #[derive(Clone)]
 pub(super) struct Screen {
     json: bool,
+    /// The provider that is built.
+    name: Arc<str>,
     /// Of the component that was put there last, and has not been reported yet.
     expected: Arc<Mutex<Option<Saved>>>,
 }
 
 impl Screen {
-    pub fn new(json: bool) -> Self {
-        Self { json, expected: Arc::default() }
+    pub fn new(json: bool, name: &str) -> Self {
+        Self { json, name: name.into(), expected: Arc::default() }
     }
 
     pub fn say(&self, line: &str) {
@@ -106,8 +110,7 @@ impl Screen {
 
     pub fn self_made(&self, paths: &[PathBuf]) {
         let paths = some(paths.iter().map(|path| path.display().to_string()));
-        let line = format!("each build changes {paths}, so it is not built again for that: name it in .gitignore");
-        if self.json { tracing::warn!("{line}") } else { output::say(&format!("warning: {line}")) }
+        self.warn(&format!("each build changes {paths}, so it is not built again for that: name it in .gitignore"));
     }
 
     /// The next report is of what was built for this.
@@ -117,19 +120,76 @@ impl Screen {
 
     pub fn report(&self, Report { name, path, fate }: &Report) {
         match fate {
-            Fate::Loaded { resources, templates, subscriptions, lists, took } => {
-                let live = if *subscriptions { ", tells of changes" } else { "" };
-                let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
-                self.say(&format!("loaded    {name}: {resources}, {templates}{live} ({})", seconds(*took)));
-                if let Err(error) = lists {
-                    self.say(&format!("warning: {name} did not list: {error}; it is asked again"));
+            Fate::Loaded(loaded) => {
+                self.loaded(name, loaded);
+                if let Err(error) = &loaded.lists {
+                    self.warn(&format!("{name} did not list: {error}; it is asked again"));
                 }
             }
-            Fate::Refused(reason) => {
-                self.say(&format!("refused   {name}: {reason} ({})", path.display()));
+            Fate::Refused { reason, serving } => {
+                self.expected.lock().take();
+                let still = if *serving { "; the last good version serves on" } else { "" };
+                let line = format!("refused   {name}: {reason} ({}){still}", path.display());
+                if self.json { tracing::error!("{line}") } else { output::say(&line) }
             }
+            Fate::Restored => self.say(&format!("as before {name}: the component is again what is served")),
+            Fate::Removed => self.say(&format!("removed   {name}")),
         }
     }
+
+    fn loaded(&self, name: &str, loaded: &Loaded) {
+        let Loaded { replaced, resources, templates, subscriptions, change, timings, .. } = loaded;
+        let saved = if name == &*self.name { self.expected.lock().take() } else { None };
+        let since_save = saved.and_then(|saved| saved.at).and_then(|at| at.elapsed().ok());
+        let build = saved.map(|saved| saved.build);
+        if self.json {
+            let what = if *replaced { "reloaded" } else { "loaded" };
+            let (save_ms, build_ms, reload_ms) = (since_save.map(millis), build.map(millis), millis(timings.total));
+            return tracing::info!(provider = name, resources, templates, save_ms, build_ms, reload_ms, "{what}");
+        }
+        let took = match (since_save, build) {
+            (Some(since), Some(build)) => {
+                format!("{} after the save: the build {}, the reload {}", seconds(since), seconds(build), seconds(timings.total))
+            }
+            _ => seconds(timings.total),
+        };
+        if !replaced {
+            let live = if *subscriptions { ", tells of changes" } else { "" };
+            let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
+            return output::say(&format!("loaded    {name}: {resources}, {templates}{live} ({took})"));
+        }
+        output::say(&format!("reloaded  {name} ({took})"));
+        for line in differences(change) {
+            output::say(&line);
+        }
+    }
+
+    pub fn warn(&self, line: &str) {
+        if self.json { tracing::warn!("{line}") } else { output::say(&format!("warning: {line}")) }
+    }
+
+    pub fn notice(&self, notice: &Notice) {
+        if notice.is_warning() { self.warn(&notice.to_string()) } else { self.say(&notice.to_string()) }
+    }
+}
+
+/// What a reload changed in the lists, a line for each kind of change.
+fn differences(change: &ListChange) -> Vec<String> {
+    let ListChange { added, removed, changed, added_templates, removed_templates, changed_templates, reordered } = change;
+    let kinds = [
+        ("listed now", added),
+        ("listed no more", removed),
+        ("listed with something else said of it", changed),
+        ("a template now", added_templates),
+        ("a template no more", removed_templates),
+        ("a template with something else said of it", changed_templates),
+    ];
+    let line = |(what, names): &(&str, &Vec<Arc<str>>)| format!("          {what}: {}", some(names.iter().map(ToString::to_string)));
+    let mut lines: Vec<String> = kinds.iter().filter(|(_, names)| !names.is_empty()).map(line).collect();
+    if *reordered {
+        lines.push("          listed in another order".into());
+    }
+    lines
 }
 
 fn some(items: impl ExactSizeIterator<Item = String>) -> String {
@@ -220,6 +280,13 @@ mod tests {
         };
         assert_eq!(call("x://a", ""), "call      read x://a (1.2 ms)");
         assert_eq!(call("", "not-found"), "call      read (1.2 ms): not-found");
+    }
+
+    #[test]
+    fn what_a_reload_changed_is_named() {
+        let change = ListChange { added: vec!["x://a".into(), "x://b".into()], reordered: true, ..ListChange::default() };
+        assert_eq!(differences(&change), ["          listed now: x://a, x://b", "          listed in another order"]);
+        assert!(differences(&ListChange::default()).is_empty());
     }
 
     #[test]

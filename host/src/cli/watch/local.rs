@@ -11,21 +11,39 @@ use wharf::{
 };
 
 use super::{
-    super::{once, output::count, read::reason, signals::Signals, sources::SourceArgs},
+    super::{
+        compile,
+        output::count,
+        read::reason,
+        serve::run_to_end,
+        signals::Signals,
+        sources::{SourceArgs, Sources},
+        voice::Voice,
+    },
     Content, Screen,
 };
 
 pub(super) fn watch(sources: SourceArgs, uris: Vec<String>, mut screen: Screen) -> Result<()> {
-    once::ask(sources, async |host: &Host| {
+    let Sources { config, plugins, file } = sources.read()?;
+    // What is loaded shows in the updates; what is not has to be said.
+    let voice = Voice { json: false, quiet: true };
+    run_to_end(async {
         let mut signals = Signals::new().context("cannot listen for signals")?;
-        tokio::select! {
-            watched = follow(host, &uris, &mut screen) => watched,
+        let builder = Host::builder().config(config).config_file(file).plugins(&plugins).compilation(compile::compilation());
+        let builder = builder.on_report(move |report| voice.report(&report)).on_notice(move |notice| voice.notice(&notice));
+        let host = builder.start().await?;
+        voice.plan(&plugins, host.plan());
+        let done = tokio::select! {
+            watched = follow(&host, &uris, &mut screen) => watched,
             () = signals.next() => Ok(()),
-        }
+        };
+        host.close().await;
+        done
     })
 }
 
 async fn follow(host: &Host, uris: &[String], screen: &mut Screen) -> Result<()> {
+    host.loaded().await;
     for uri in uris {
         if matches!(read(host, uri).await?, Content::NotFound) {
             return Err(nobody_has(host, uri));

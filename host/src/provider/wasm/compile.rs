@@ -27,6 +27,7 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 use wasmtime::{Engine, component::Component};
 
+pub use self::source::Fingerprint;
 pub(super) use self::source::Stamp;
 use self::{
     source::Source,
