@@ -54,6 +54,17 @@ async fn with_json_each_line_is_an_object() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn a_resource_that_comes_later_is_waited_for_if_asked() -> Result<()> {
+    let folder = Setup::new().prepare().await?;
+    let mut watch = Running::start(folder.path(), &["watch", "--wait", "--count", "1", UTC])?;
+    watch.says("watching 1 resource", 1).await?;
+    std::fs::copy(wharf_tests::root().join("plugins/clock.wasm"), folder.path().join("plugins/clock.wasm"))?;
+    ensure!(watch.line().await?.ends_with(&format!("updated {UTC}")));
+    ensure!(watch.ended().await?.0.code() == Some(0));
+    Ok(())
+}
+
 /// Watches a host at this URL, restarts it, and sees an update of each.
 async fn across_a_restart(host: Host, url: &str, era: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;

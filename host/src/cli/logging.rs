@@ -42,7 +42,7 @@ fn parse(text: &str) -> Result<String, String> {
 }
 
 /// Of `wharf dev`: calls too.
-pub(super) const DEV: &str = "info,wharf::calls=debug";
+pub(super) const DEV: &str = "info,notify=off,wharf::calls=debug";
 /// Of `wharf watch`: what becomes of a connection it says itself.
 pub(super) const WATCH: &str = "warn,rmcp=off";
 

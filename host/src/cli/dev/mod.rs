@@ -79,7 +79,8 @@ async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let (listener, settings) = serve::bind(address, &config).await?;
     screen.greet(&project, listener.local_addr().context("cannot tell the address listened on")?);
-    let shelf = Shelf::new(&project.name)?;
+    // Until the host has ended: it watches this folder.
+    let mut shelf = Shelf::new(&project.name)?;
     let report = {
         let screen = screen.clone();
         move |report| screen.report(&report)
@@ -100,7 +101,7 @@ async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address
     tokio::pin!(serving);
     tokio::select! {
         () = signals.next() => {}
-        never = builds(project, shelf, changes, &screen) => match never? {},
+        never = builds(project, &mut shelf, changes, &screen) => match never? {},
         // It ends by itself only if nothing can be accepted any more.
         () = &mut serving => bail!("the host has ended by itself"),
     }
@@ -115,7 +116,7 @@ async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address
 /// Builds now, and at each change. Ends only if the sources cannot be watched any more.
 async fn builds(
     mut project: Project,
-    mut shelf: Shelf,
+    shelf: &mut Shelf,
     mut changes: mpsc::Receiver<Change>,
     screen: &Screen,
 ) -> Result<std::convert::Infallible> {
@@ -141,7 +142,7 @@ async fn builds(
             }
         };
         match built {
-            Ok(Built { took, component: Ok(component) }) => shelve(&mut shelf, &component, Saved { at: saved, build: took }, screen),
+            Ok(Built { took, component: Ok(component) }) => shelve(shelf, &component, Saved { at: saved, build: took }, screen),
             Ok(Built { component: Err(reason), .. }) => screen.failed(&reason),
             Err(error) => screen.failed(&format!("{error:#}")),
         }

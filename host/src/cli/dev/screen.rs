@@ -72,7 +72,7 @@ impl Screen {
             env!("CARGO_PKG_VERSION"),
             folder.display()
         ));
-        output::say(&format!("In another terminal:  wharf watch --read --url {url} URI"));
+        output::say(&format!("In another terminal:  wharf watch --wait --read --url {url} URI"));
         output::say("Ctrl-C ends it.");
     }
 
@@ -240,7 +240,7 @@ impl Fields {
         let Self { call, uri, error, took_us, .. } = self;
         let space = if uri.is_empty() { "" } else { " " };
         let error = if error.is_empty() { String::new() } else { format!(": {error}") };
-        let took = format!("{}.{} ms", took_us / 1000, took_us % 1000 / 100);
+        let took = if *took_us < 1000 { format!("{took_us} µs") } else { format!("{}.{} ms", took_us / 1000, took_us % 1000 / 100) };
         format!("call      {call}{space}{uri} ({took}){error}")
     }
 }
@@ -280,6 +280,7 @@ mod tests {
         };
         assert_eq!(call("x://a", ""), "call      read x://a (1.2 ms)");
         assert_eq!(call("", "not-found"), "call      read (1.2 ms): not-found");
+        assert_eq!(Fields { call: "fired".into(), took_us: 83, ..Fields::default() }.call(), "call      fired (83 µs)");
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) fn watch(sources: SourceArgs, uris: Vec<String>, mut screen: Screen) 
 async fn follow(host: &Host, uris: &[String], screen: &mut Screen) -> Result<()> {
     host.loaded().await;
     for uri in uris {
-        if matches!(read(host, uri).await?, Content::NotFound) {
+        if matches!(read(host, uri).await?, Content::NotFound) && !screen.wait {
             return Err(nobody_has(host, uri));
         }
     }
@@ -77,7 +77,7 @@ async fn read(host: &Host, uri: &str) -> Result<Content> {
 fn nobody_has(host: &Host, uri: &str) -> anyhow::Error {
     let near: Vec<String> = host.catalog().snapshot().explain(uri).near.into_iter().map(|(uri, _)| uri.to_string()).collect();
     match &near[..] {
-        [] => anyhow!("nobody has {uri}; `wharf list` and `wharf templates` show what there is"),
+        [] => anyhow!("nobody has {uri}; `wharf list` and `wharf templates` show what there is, and --wait waits for it"),
         near => anyhow!("nobody has {uri}; near: {}", near.join(", ")),
     }
 }

@@ -25,6 +25,9 @@ pub(super) struct Args {
     /// End after so many updates
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
+    /// Wait for a resource that nobody has yet
+    #[arg(long)]
+    wait: bool,
     /// Watch an MCP server, such as http://127.0.0.1:8089/mcp, instead of loading providers
     #[arg(long, value_name = "URL", value_parser = remote::parse_url, conflicts_with_all = ["plugins", "config"])]
     url: Option<reqwest::Url>,
@@ -36,10 +39,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let Args { mut uris, read, count, url, sources, json } = args;
+    let Args { mut uris, read, count, wait, url, sources, json } = args;
     let mut seen = std::collections::HashSet::new();
     uris.retain(|uri| seen.insert(uri.clone()));
-    let screen = Screen { json, read, left: count };
+    let screen = Screen { json, read, wait, left: count };
     match url {
         Some(url) => run_to_end(remote::watch(&url, &uris, screen)),
         None => local::watch(sources, uris, screen),
@@ -59,6 +62,8 @@ enum Content {
 struct Screen {
     json: bool,
     read: bool,
+    /// What nobody has is no failure.
+    wait: bool,
     /// Updates until the end.
     left: Option<u64>,
 }

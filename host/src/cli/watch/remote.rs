@@ -61,7 +61,7 @@ impl Watch<'_> {
         let connection = self.connection.insert(connection);
         for uri in self.uris {
             let content = connection.read(uri).await?;
-            if matches!(content, Content::NotFound) {
+            if matches!(content, Content::NotFound) && !screen.wait {
                 return Err(nobody_has(connection, uri).await);
             }
             self.last.insert(uri.clone(), hash(&content));
@@ -169,5 +169,9 @@ async fn nobody_has(connection: &Connection, uri: &str) -> anyhow::Error {
     near.retain(|(nearness, _)| *nearness >= NEAR);
     near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let near: Vec<String> = near.into_iter().take(NEAR_URIS).map(|(_, uri)| uri).collect();
-    if near.is_empty() { anyhow!("the server has no {uri}") } else { anyhow!("the server has no {uri}; near: {}", near.join(", ")) }
+    if near.is_empty() {
+        anyhow!("the server has no {uri}; --wait waits for it")
+    } else {
+        anyhow!("the server has no {uri}; near: {}", near.join(", "))
+    }
 }

@@ -19,9 +19,11 @@ use rmcp::{
         ClientCapabilities, ClientConfig, ErrorData, Implementation, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
         ResourceUpdatedNotificationParam, ServerNotification, SubscribeRequestParams, SubscriptionFilter,
     },
-    service::{ClientCacheConfig, NotificationContext, RunningService, Subscription},
+    service::{ClientCacheConfig, ClientInitializeError, NotificationContext, RunningService, Subscription},
     transport::{
-        StreamableHttpClientTransport, common::client_side_sse::SseRetryPolicy, streamable_http_client::StreamableHttpClientTransportConfig,
+        StreamableHttpClientTransport,
+        common::client_side_sse::SseRetryPolicy,
+        streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
     },
 };
 use tokio::sync::Notify;
@@ -217,13 +219,23 @@ async fn answered<T>(answer: impl Future<Output = T>) -> Result<T> {
     tokio::time::timeout(ANSWER, answer).await.with_context(|| format!("no answer within {} s", ANSWER.as_secs()))
 }
 
-/// What is at the bottom of an error: rmcp's own texts name its types.
+/// What is at the bottom of an error: rmcp's own texts name its types, and some of its errors do not say what they come from.
 fn deepest(error: &(dyn Error + 'static)) -> String {
     let mut deepest = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
+    loop {
+        let below: Option<&(dyn Error + 'static)> = match deepest.downcast_ref() {
+            Some(ClientInitializeError::TransportError { error, .. }) => Some(error),
+            Some(ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => Some(&**fallback),
+            _ => match deepest.downcast_ref() {
+                Some(StreamableHttpError::<reqwest::Error>::Client(error)) => Some(error),
+                _ => deepest.source(),
+            },
+        };
+        match below {
+            Some(below) => deepest = below,
+            None => return deepest.to_string(),
+        }
     }
-    deepest.to_string()
 }
 
 fn http_client(url: &Url) -> Result<reqwest::Client> {
