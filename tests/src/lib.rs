@@ -9,6 +9,7 @@ mod host;
 mod http;
 mod pipe;
 mod running;
+mod versions;
 
 use std::{future::Future, path::PathBuf, time::Duration};
 
@@ -18,6 +19,7 @@ pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use pipe::Pipe;
 pub use running::Running;
+pub use versions::{version, with_section};
 
 use anyhow::{Context, Result};
 

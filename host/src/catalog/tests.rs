@@ -1,6 +1,7 @@
 //! The laws of design §2; law 7, and law 8 as far as it is the catalog's, are in `freshness`.
 
 mod freshness;
+mod generations;
 mod races;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};

@@ -42,14 +42,17 @@ fn parse(text: &str) -> Result<String, String> {
 }
 
 /// Of `wharf dev`: calls too.
-pub(super) const DEV: &str = "info,notify=off,wharf::calls=debug";
+pub(super) const DEV: &str = "info,wharf::calls=debug";
 /// Of `wharf watch`: what becomes of a connection it says itself.
 pub(super) const WATCH: &str = "warn,rmcp=off";
 
 /// `default` is the level if none is asked for. Of the events, those that the function tells go to the layer, if there is one, and then are
 /// not on stderr.
 pub(super) fn start<L: Layer<Registry> + Send + Sync>(args: &Args, default: &str, taken: Option<(L, fn(&Metadata<'_>) -> bool)>) {
-    let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
+    let chosen = args.log.as_deref().unwrap_or(default);
+    // A folder that is watched and goes is no news to the user, as it is to the crate that watches it.
+    let quiet = if chosen.contains("notify") { String::new() } else { ",notify=off".into() };
+    let filter = EnvFilter::new(format!("{chosen}{quiet}"));
     // By itself it would colour what goes into a file or a client's log, too.
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let log = fmt::layer().with_ansi(colours).with_writer(std::io::stderr).with_target(false);

@@ -70,7 +70,11 @@ impl Voice {
     }
 
     pub(super) fn notice(self, notice: &Notice) {
-        if notice.is_warning() {
+        if let (Notice::ConfigRefused(reason), false) = (notice, self.json) {
+            // It shows the line, on lines of its own.
+            output::say("refused  wharf.toml; the settings stay as they were:");
+            reason.lines().for_each(output::say);
+        } else if notice.is_warning() {
             self.warn(&notice.to_string());
         } else if !self.quiet {
             self.say(&notice.to_string());

@@ -3,7 +3,10 @@
 //! Invariant: whether the user chose the file is judged anew each time it is read, by the very bytes that are used (design §6): a file that was
 //! found and trusted, and has changed since, grants nothing until it is trusted again.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use super::{Config, ConfigError, FILE_BYTES, Trust, Trusted, files};
 
@@ -14,6 +17,20 @@ pub struct ConfigFile {
     /// The record of chosen files, for one that was found; none for one that the user named.
     trust: Option<Trust>,
     named: bool,
+    /// How it looked when this was made.
+    was: Option<Glimpse>,
+}
+
+/// When a file was written, how long it is, and where there is such a thing, its inode.
+type Glimpse = (SystemTime, u64, u64);
+
+fn glimpse(path: &Path) -> Option<Glimpse> {
+    let metadata = std::fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
+    #[cfg(not(unix))]
+    let inode = 0;
+    Some((metadata.modified().ok()?, metadata.len(), inode))
 }
 
 /// What a wharf.toml gives.
@@ -26,14 +43,23 @@ pub struct Given {
 }
 
 impl ConfigFile {
-    /// One that the user named, and so chose, whatever is in it.
+    /// One that the user named, and so chose, whatever is in it. To be made before the file is read for the first time.
     pub fn named(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), trust: None, named: true }
+        Self::new(path.into(), None, true)
     }
 
-    /// One that is, or may appear, in the current folder. Without a record of chosen files none is chosen.
+    /// One that is, or may appear, in the current folder, likewise. Without a record of chosen files none is chosen.
     pub fn found(path: impl Into<PathBuf>, trust: Option<Trust>) -> Self {
-        Self { path: path.into(), trust, named: false }
+        Self::new(path.into(), trust, false)
+    }
+
+    fn new(path: PathBuf, trust: Option<Trust>, named: bool) -> Self {
+        Self { was: glimpse(&path), path, trust, named }
+    }
+
+    /// Whether the file has changed since this was made.
+    pub(crate) fn has_changed(&self) -> bool {
+        glimpse(&self.path) != self.was
     }
 
     /// Where it is.
@@ -78,8 +104,10 @@ mod tests {
         let store = folder.path().join("trusted.json");
         Trust::at(&store).add(&path).unwrap();
         let found = ConfigFile::found(&path, Some(Trust::at(&store)));
+        assert!(!found.has_changed());
         assert_eq!(found.read().unwrap(), Given { config: Config::default(), trusted: Trusted::Yes });
         std::fs::write(&path, "[[resource]]\nname = \"a\"\ntext = \"\"").unwrap();
+        assert!(found.has_changed());
         let read = found.read().unwrap();
         assert_eq!((read.config.resources.len(), read.trusted), (1, Trusted::Changed));
         assert_eq!(ConfigFile::named(&path).read().unwrap().trusted, Trusted::Yes);

@@ -70,8 +70,11 @@ impl Following {
             runs: server.clone(),
             said: server,
         };
-        // What was read at the start was read before the first look: what is newer rests anew.
         this.seen = this.of_interest().into_iter().map(|path| (path.clone(), view.of(&path))).collect();
+        // It was read before the first look: what was written in between would go unseen.
+        if let Some(file) = this.file.as_ref().filter(|file| file.has_changed()) {
+            this.seen.remove(file.path());
+        }
         this
     }
 

@@ -168,7 +168,8 @@ impl Keeper {
     async fn refuse(&mut self, planned: &Planned, found: Fingerprint, refusal: Refusal) -> Option<Duration> {
         self.common.catalog.refuse(self.slot);
         let (reason, again) = match refusal {
-            Refusal::NotListed(error) if error.is_passing() => {
+            // Not a fault of the file, as a trap is.
+            Refusal::NotListed(error @ Error::Unavailable { .. }) => {
                 let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(16)).min(LONGEST_PAUSE);
                 self.failures += 1;
                 (format!("it did not list: {error}"), Some(pause))
@@ -233,3 +234,6 @@ pub(super) fn drain(spec: &Spec, provider: Arc<dyn Provider>) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests;

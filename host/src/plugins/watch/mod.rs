@@ -6,6 +6,8 @@
 mod hints;
 mod scan;
 mod settling;
+#[cfg(all(test, unix))]
+mod tests;
 
 use std::{
     collections::BTreeMap,
@@ -207,7 +209,8 @@ impl Follower {
         for (path, look) in &found.looks {
             if !self.tracks.contains_key(path) {
                 let track = match look {
-                    Some(look) if first => Track::resting(*look, now),
+                    // Whoever names a file uses it as it is.
+                    Some(look) if first || followed.files.contains(path) => Track::resting(*look, now),
                     _ => Track::new(now),
                 };
                 self.tracks.insert(path.clone(), track);

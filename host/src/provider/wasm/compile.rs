@@ -49,10 +49,23 @@ const CLAIM_RETRY: Duration = Duration::from_millis(50);
 pub struct Compilation {
     /// Where the compiler runs.
     pub compiler: Compiler,
+    /// Which compiler.
+    pub strategy: Strategy,
     /// Where its work is kept.
     pub cache: CacheFolder,
     /// What it may use.
     pub limits: Limits,
+}
+
+/// What matters more: how fast machine code is, or how soon it is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// Code that runs fast (Cranelift).
+    #[default]
+    Thorough,
+    /// Code that is there soon (Winch): for whoever changes a component all the time. Compiling takes a tenth of the time, and a guest that
+    /// computes a lot takes two to five times as long. What Winch cannot compile is compiled thoroughly.
+    Quick,
 }
 
 /// Where the compiler runs.
@@ -144,7 +157,7 @@ enum Found {
 
 impl Compiling {
     pub fn new(engine: Engine, settings: Compilation) -> Arc<Self> {
-        let digest = digest(&engine);
+        let digest = digest(&engine, settings.strategy);
         Arc::new(Self {
             engine,
             settings,
@@ -242,7 +255,7 @@ impl Compiling {
     async fn compile(self: &Arc<Self>, name: &str, missing: Missing, bytes: Bytes, turn: Turn) -> Result<Component, LoadError> {
         #[cfg(unix)]
         if let Compiler::Process { program } = &self.settings.compiler {
-            match child::compile(program, &self.digest, &self.settings.limits, bytes.clone()).await {
+            match child::compile(program, (&self.digest, self.settings.strategy), &self.settings.limits, bytes.clone()).await {
                 Ok(code) => {
                     let key = missing.key.clone();
                     match self.blocking(move |this| this.take_in(key.as_ref(), &code)).await? {
@@ -345,7 +358,7 @@ fn nameless(content: &[u8]) -> io::Result<std::fs::File> {
 
 /// Stands for all that machine code depends on: wasmtime, its settings, the processor; and this version of Wharf, which may have come for a
 /// fault that was mended in the compiler.
-fn digest(engine: &Engine) -> String {
+fn digest(engine: &Engine, strategy: Strategy) -> String {
     struct Digest(blake3::Hasher);
 
     // The standard library's own hashers may differ from one compiler to the next.
@@ -362,7 +375,7 @@ fn digest(engine: &Engine) -> String {
     }
 
     let mut hasher = Digest(blake3::Hasher::new());
-    (CACHE_FORMAT, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+    (CACHE_FORMAT, env!("CARGO_PKG_VERSION"), strategy).hash(&mut hasher);
     engine.precompile_compatibility_hash().hash(&mut hasher);
     let mut text = String::new();
     for byte in &hasher.0.finalize().as_bytes()[..16] {
@@ -394,8 +407,10 @@ mod tests {
 
     #[test]
     fn the_digest_tells_engines_apart_that_compile_differently() {
+        let digest = |engine: &Engine| digest(engine, Strategy::Thorough);
         let default = digest(&Engine::default());
         assert_eq!(default, digest(&Engine::default()));
         assert_ne!(default, digest(&Engine::new(wasmtime::Config::new().epoch_interruption(true)).unwrap()));
+        assert_ne!(default, super::digest(&Engine::default(), Strategy::Quick));
     }
 }

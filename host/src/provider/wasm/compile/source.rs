@@ -36,6 +36,12 @@ impl Fingerprint {
         Self { content: Err(LoadError::File("not read".into())), stamp: stamp_of(path) }
     }
 
+    /// Of a file that a test plays: with another stamp each time it is touched.
+    #[cfg(test)]
+    pub(crate) fn stamped(content: Result<blake3::Hash, LoadError>, touched: u64) -> Self {
+        Self { content, stamp: Some(Stamp { text: touched.to_string(), changed: SystemTime::UNIX_EPOCH }) }
+    }
+
     /// Of a file of which nothing is known.
     pub fn unknown(why: LoadError) -> Self {
         Self { content: Err(why), stamp: None }
