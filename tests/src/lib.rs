@@ -5,8 +5,10 @@
 
 mod client;
 mod command;
+mod dialogue;
 mod host;
 mod http;
+mod pattern;
 mod pipe;
 mod running;
 mod versions;
@@ -15,8 +17,10 @@ use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use client::{Listener, Session, call, listen, stall};
 pub use command::{Output, wharf};
+pub use dialogue::{Dialogue, Transport, dialogues};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
+pub use pattern::matches;
 pub use pipe::Pipe;
 pub use running::Running;
 pub use versions::{version, with_section};

@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use wharf::{
     config::{Config, ConfigFile},
     host::Host,
+    provider::wasm::{Compilation, Strategy},
 };
 
 pub(super) use self::screen::{Layer, is_shown};
@@ -89,7 +90,9 @@ async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address
         let screen = screen.clone();
         move |notice| screen.notice(&notice)
     };
-    let mut builder = Host::builder().config(config).plugins(shelf.folder.path()).compilation(compile::compilation());
+    // What counts here is how soon the next version is there.
+    let compilation = Compilation { strategy: Strategy::Quick, ..compile::compilation() };
+    let mut builder = Host::builder().config(config).plugins(shelf.folder.path()).compilation(compilation);
     builder = builder.on_report(report).on_notice(notice);
     if let Some(file) = file {
         builder = builder.config_file(file);
