@@ -46,9 +46,12 @@ pub(super) const DEV: &str = "info,wharf::calls=debug";
 /// Of `wharf watch`: what becomes of a connection it says itself.
 pub(super) const WATCH: &str = "warn,rmcp=off";
 
+/// Tells which events a layer of a command's own takes.
+pub(super) type IsTaken = fn(&Metadata<'_>) -> bool;
+
 /// `default` is the level if none is asked for. Of the events, those that the function tells go to the layer, if there is one, and then are
 /// not on stderr.
-pub(super) fn start<L: Layer<Registry> + Send + Sync>(args: &Args, default: &str, taken: Option<(L, fn(&Metadata<'_>) -> bool)>) {
+pub(super) fn start<L: Layer<Registry> + Send + Sync>(args: &Args, default: &str, taken: Option<(L, IsTaken)>) {
     let chosen = args.log.as_deref().unwrap_or(default);
     // A folder that is watched and goes is no news to the user, as it is to the crate that watches it.
     let quiet = if chosen.contains("notify") { String::new() } else { ",notify=off".into() };
