@@ -11,6 +11,7 @@ mod host;
 mod http;
 mod pattern;
 mod pipe;
+mod running;
 mod versions;
 
 use std::{future::Future, path::PathBuf, time::Duration};
@@ -23,6 +24,7 @@ pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use pattern::matches;
 pub use pipe::Pipe;
+pub use running::Running;
 pub use versions::{version, with_section};
 
 use anyhow::{Context, Result};

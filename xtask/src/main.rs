@@ -25,7 +25,7 @@ Usage: cargo xtask TASK
   demo [--http ADDR]          build the host and the example providers, and serve them
   test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, conformance, doc
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
-  guests --dir DIR            build the provider in DIR, and put it into plugins/
+  guests --dir DIR [--to DIR] build the provider in DIR, and put it into plugins/ or the folder named
   clients                     install the MCP clients of the end-to-end tests
   conformance                 MCP's official conformance suite against the host
   bench [read|list|memory]    the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
@@ -44,7 +44,7 @@ enum Task {
     Demo { http: Option<String> },
     Test { steps: Vec<&'static test::Step> },
     Guests { toolchain: Choice },
-    Guest { dir: PathBuf },
+    Guest { dir: PathBuf, to: Option<PathBuf> },
     Clients,
     Conformance,
     Bench(Bench),
@@ -63,9 +63,12 @@ fn parse(arguments: &[String]) -> Result<Task> {
     match task.as_str() {
         "demo" => Ok(Task::Demo { http: flag("--http")? }),
         "test" => Ok(Task::Test { steps: test::chosen(flag("--only")?.as_deref())? }),
-        "guests" if rest.first().is_some_and(|flag| flag.starts_with("--dir")) => match flag("--dir")? {
-            Some(dir) => Ok(Task::Guest { dir: dir.into() }),
-            None => bail!("`cargo xtask guests --dir` wants a folder"),
+        "guests" if rest.first().is_some_and(|flag| flag.starts_with("--dir")) => match rest {
+            [flag, dir, to, into] if flag == "--dir" && to == "--to" => Ok(Task::Guest { dir: dir.into(), to: Some(into.into()) }),
+            _ => match flag("--dir")? {
+                Some(dir) => Ok(Task::Guest { dir: dir.into(), to: None }),
+                None => bail!("`cargo xtask guests --dir` wants a folder"),
+            },
         },
         "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
         "bench" => Ok(Task::Bench(Bench::parse(rest)?)),
@@ -83,7 +86,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Demo { http } => demo::serve(&repo, http.as_deref())?,
         Task::Test { steps } => test::run(&repo, &steps)?,
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
-        Task::Guest { dir } => guests::build_one(&repo, Choice::from_user(None)?, &dir)?,
+        Task::Guest { dir, to } => guests::build_one(&repo, Choice::from_user(None)?, &dir, to.as_deref())?,
         Task::Clients => clients::install(&repo)?,
         Task::Conformance => conformance::build_and_run(&repo)?,
         Task::Bench(what) => what.run(&repo)?,
@@ -121,7 +124,8 @@ mod tests {
     fn a_flag_is_taken_with_a_space_or_an_equals_sign() {
         assert!(matches!(parsed("guests --toolchain packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
         assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
-        assert!(matches!(parsed("guests --dir ../hello"), Ok(Task::Guest { dir }) if dir == std::path::Path::new("../hello")));
+        assert!(matches!(parsed("guests --dir ../hello"), Ok(Task::Guest { dir, to: None }) if dir == std::path::Path::new("../hello")));
+        assert!(matches!(parsed("guests --dir a --to b"), Ok(Task::Guest { to: Some(to), .. }) if to == std::path::Path::new("b")));
         assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None })));
     }
 

@@ -11,18 +11,14 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tokio::{net::TcpListener, sync::oneshot};
 use wharf::{
+    config::Config,
     host::{Builder, Host},
     plugins::Report,
     transport::http::HttpSettings,
 };
 
 use super::{
-<<<<<<< HEAD
-    attach, compile, connect,
-    output::{self, count},
-=======
     attach, compile,
->>>>>>> wip/reload
     signals::Signals,
     sources::{SourceArgs, Sources},
     voice::Voice,
@@ -67,11 +63,33 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
     if args.stdio {
         return run_to_end(serve_stdio(sources, voice));
     }
-    let address = match args.http.or(sources.config.server.http) {
-        Some(address) => address,
-        None => DEFAULT_HTTP.parse().context("the default address")?,
-    };
+    let address = address(args.http, &sources.config)?;
     run_to_end(serve(sources, address, voice))
+}
+
+/// Where to listen.
+pub(super) fn address(asked: Option<SocketAddr>, config: &Config) -> Result<SocketAddr> {
+    match asked.or(config.server.http) {
+        Some(address) => Ok(address),
+        None => DEFAULT_HTTP.parse().context("the default address"),
+    }
+}
+
+/// Listens there.
+pub(super) async fn bind(address: SocketAddr, config: &Config) -> Result<(TcpListener, HttpSettings)> {
+    let listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            bail!("{address} is in use: is another wharf running? Choose another with --http, such as --http 127.0.0.1:0 for any free port")
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot listen on {address}")),
+    };
+    let settings = HttpSettings {
+        bind: Some(listener.local_addr().context("cannot tell the address listened on")?),
+        allowed_origins: config.server.allowed_origins.clone(),
+        allowed_hosts: config.server.allowed_hosts.clone(),
+    };
+    Ok((listener, settings))
 }
 
 /// Runs what needs a runtime.
@@ -115,19 +133,8 @@ async fn serve_stdio(sources: Sources, voice: Voice) -> Result<()> {
 
 async fn serve(sources: Sources, address: SocketAddr, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
-    let listener = match TcpListener::bind(address).await {
-        Ok(listener) => listener,
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            bail!("{address} is in use: is another wharf running? Choose another with --http, such as --http 127.0.0.1:0 for any free port")
-        }
-        Err(error) => return Err(error).with_context(|| format!("cannot listen on {address}")),
-    };
+    let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
-    let settings = HttpSettings {
-        bind: Some(address),
-        allowed_origins: sources.config.server.allowed_origins.clone(),
-        allowed_hosts: sources.config.server.allowed_hosts.clone(),
-    };
     voice.greet(address);
 
     let done: Arc<Mutex<HashSet<Arc<str>>>> = Arc::default();
@@ -165,83 +172,3 @@ async fn serve(sources: Sources, address: SocketAddr, voice: Voice) -> Result<()
         () = signals.next() => bail!("ended before everything was done"),
     }
 }
-<<<<<<< HEAD
-
-impl Voice {
-    fn say(self, line: &str) {
-        if self.json {
-            tracing::info!("{line}");
-        } else {
-            output::say(line);
-        }
-    }
-
-    fn greet(self, address: SocketAddr) {
-        let url = format!("http://{address}{PATH}");
-        if self.json {
-            tracing::info!(url, "serving");
-            return;
-        }
-        eprintln!(
-            "Wharf {version} serves MCP at {url}\n\n\
-             To connect an agent, in its project's folder:\n  \
-             {hint}\n\
-             Or one of {others}.\n\n\
-             Ctrl-C ends it.\n",
-            version = env!("CARGO_PKG_VERSION"),
-            hint = connect::hint(address, &url),
-            others = connect::others(),
-        );
-    }
-
-    fn plan(self, folder: &Path, plan: &Plan) {
-        if let Some(error) = &plan.unreadable {
-            self.warn(&format!("the plugins folder {} cannot be read: {error}; make it, or name another with --plugins", folder.display()));
-        } else if plan.providers.is_empty() {
-            self.warn(&format!("there is no .wasm file in {}: nothing to serve", folder.display()));
-        }
-        for (path, reason) in &plan.misnamed {
-            self.warn(&format!("refused {}: {reason}", path.display()));
-        }
-    }
-
-    fn warn(self, line: &str) {
-        if self.json {
-            tracing::warn!("{line}");
-        } else {
-            output::say(&format!("warning: {line}"));
-        }
-    }
-
-    fn report(self, Report { name, path, fate }: &Report) {
-        let path = path.display();
-        match fate {
-            Fate::Loaded { lists: Ok(()), .. } if self.quiet => {}
-            Fate::Loaded { resources, templates, subscriptions, lists, took } => {
-                if self.quiet {
-                } else if self.json {
-                    let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-                    tracing::info!(provider = %name, %path, resources, templates, subscriptions, took_ms = took, "loaded");
-                } else {
-                    let live = if *subscriptions { ", tells of changes" } else { "" };
-                    let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
-                    output::say(&format!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis()));
-                }
-                if let Err(error) = lists {
-                    self.warn(&format!("{name} did not list: {error}; it is asked again"));
-                }
-            }
-            Fate::Refused(reason) if self.json => tracing::error!(provider = %name, %path, reason, "refused"),
-            Fate::Refused(reason) => output::say(&format!("refused  {name}: {reason} ({path})")),
-        }
-    }
-
-    fn still_loading<'a>(self, names: impl Iterator<Item = &'a Arc<str>>) {
-        let names: Vec<&str> = names.map(|name| &**name).collect();
-        if !names.is_empty() {
-            self.say(&format!("still loading: {}", names.join(", ")));
-        }
-    }
-}
-=======
->>>>>>> wip/reload
