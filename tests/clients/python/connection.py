@@ -149,8 +149,7 @@ class Connection:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await asyncio.wait_for(task, 1)
-            if self._life.done():
-                raise Gone(f"the connection ended: {reason(self._life)}")
+            self._raise_if_over()
             raise AssertionError(f"no answer within {limit} s")
         if task.cancelled():
             raise Gone("the library cancelled the call")
@@ -160,9 +159,12 @@ class Connection:
         answered = getattr(error, "error", None)
         if answered is not None and hasattr(answered, "code"):
             raise Refused(answered.code, answered.message, answered.data) from error
-        if self._life.done():
-            raise Gone(f"the connection ended: {reason(self._life)}") from error
+        self._raise_if_over()
         raise error
+
+    def _raise_if_over(self):
+        if self._life.done():
+            raise Gone(f"the connection ended: {reason(self._life)}")
 
     async def close(self):
         """Leaves the library's context. What goes wrong in that is raised."""
