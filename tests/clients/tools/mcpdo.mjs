@@ -192,7 +192,7 @@ export class Mcpdo extends Tool {
     await this.text(WATCHED);
     await this.#endWatches();
     await this.#watch(WATCHED);
-    return `the next command connects by itself, and it has to subscribe again: ${why.message}`;
+    return `the next command connects by itself, and it has to subscribe again: ${why.message.replace(/ ended with 0: $/, " ends with the connection")}`;
   }
 
   async close() {

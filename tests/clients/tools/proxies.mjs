@@ -6,22 +6,23 @@ import { Home, installed, within } from './command.mjs';
 
 const ROUND = fileURLToPath(new URL('../typescript/round.mjs', import.meta.url));
 const LOOPBACK = new URL('loopback.mjs', import.meta.url).href;
-const CLIENT = 'ts-client-legacy';
+// Which client of the TypeScript driver speaks which era.
+const CLIENTS = { legacy: 'ts-client-legacy', modern: 'ts-client-auto' };
 const START_MS = 20_000;
 const END_MS = 10_000;
 
 // Serves over stdio what a host serves over HTTP.
-export async function mcpRemote({ url }) {
+export async function mcpRemote({ url }, era) {
   if (!url) throw new Error('mcp-remote talks HTTP to the host: it takes --url');
   const program = installed('mcp-remote/dist/proxy.js');
   const command = [process.execPath, program, url, '--allow-http', '--transport', 'http-only'];
   const home = new Home();
-  await round(['--package', installed('mcp-remote/package.json'), '--command', JSON.stringify(command)], home.env());
+  await round(era, ['--package', installed('mcp-remote/package.json'), '--command', JSON.stringify(command)], home.env());
   home.remove();
 }
 
 // Serves over HTTP what a host serves over stdio.
-export async function supergateway({ command }) {
+export async function supergateway({ command }, era) {
   if (!command) throw new Error('supergateway starts the host: it takes --command');
   const home = new Home();
   const port = await freePort();
@@ -33,7 +34,7 @@ export async function supergateway({ command }) {
   const ended = new Promise((resolve) => proxy.once('close', resolve));
   try {
     await within(START_MS, 'supergateway does not listen', listening(proxy));
-    await round(['--package', installed('supergateway/package.json'), '--url', `http://127.0.0.1:${port}/mcp`], home.env());
+    await round(era, ['--package', installed('supergateway/package.json'), '--url', `http://127.0.0.1:${port}/mcp`], home.env());
   } finally {
     // It ends its own processes when it is asked to.
     proxy.kill('SIGTERM');
@@ -43,8 +44,8 @@ export async function supergateway({ command }) {
 }
 
 // stdin and stdout are those of the harness.
-async function round(args, env) {
-  const driver = spawn(process.execPath, [ROUND, '--client', CLIENT, ...args], { env, stdio: 'inherit' });
+async function round(era, args, env) {
+  const driver = spawn(process.execPath, [ROUND, '--client', CLIENTS[era], ...args], { env, stdio: 'inherit' });
   const code = await new Promise((resolve, reject) => driver.once('error', reject).once('close', resolve));
   if (code !== 0) process.exitCode = code;
 }

@@ -1,7 +1,7 @@
 // Plays one tool through one round of the client matrix: a command line, or a proxy with the TypeScript SDK at its other end.
 //
 // node round.mjs --client ID (--url URL | --command JSON)
-//   --client   inspector-cli, mcpdo-legacy, mcpdo-modern, mcp-remote (with --url), supergateway (with --command)
+//   --client   inspector-cli, mcpdo-legacy, mcpdo-modern, mcp-remote[-modern] (with --url), supergateway[-modern] (with --command)
 //   --command  a program and its arguments as a JSON array, to be talked to over stdio
 //
 // stdout: who is playing (`client`, `version`, `protocol`), then an object for each step as it ends, one a line. Exit code 0 unless this
@@ -19,8 +19,10 @@ const CLIENTS = {
   'inspector-cli': tool((target) => new Inspector(target)),
   'mcpdo-legacy': tool((target) => new Mcpdo(target, 'legacy')),
   'mcpdo-modern': tool((target) => new Mcpdo(target, 'modern')),
-  'mcp-remote': mcpRemote,
-  supergateway,
+  'mcp-remote': (target) => mcpRemote(target, 'legacy'),
+  'mcp-remote-modern': (target) => mcpRemote(target, 'modern'),
+  supergateway: (target) => supergateway(target, 'legacy'),
+  'supergateway-modern': (target) => supergateway(target, 'modern'),
 };
 
 const string = { type: 'string' };
