@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use crate::{repo::Repo, run};
 
 /// Up to 200 MB, from a registry that may be slow.
-const INSTALL_LIMIT: Duration = Duration::from_secs(300);
+pub const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 const ASK_LIMIT: Duration = Duration::from_secs(30);
 /// The oldest that the TypeScript SDK runs on.
 const OLDEST_NODE: &[u32] = &[20];
@@ -116,13 +116,14 @@ impl Packages {
 }
 
 /// Says whether something is installed as it should be.
-struct Stamp {
+pub struct Stamp {
     path: PathBuf,
     hash: String,
 }
 
 impl Stamp {
-    fn of(path: PathBuf, folder: &Path, files: &[&str], runtime: &str) -> Result<Self> {
+    /// Of what is installed in `folder` as these of its files say, for this runtime.
+    pub fn of(path: PathBuf, folder: &Path, files: &[&str], runtime: &str) -> Result<Self> {
         let mut hash = blake3::Hasher::new();
         hash.update(runtime.as_bytes());
         for file in files {
@@ -132,7 +133,8 @@ impl Stamp {
         Ok(Self { path, hash: hash.finalize().to_hex().to_string() })
     }
 
-    fn unless_there(&self, what: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// Installs it, unless it is there.
+    pub fn unless_there(&self, what: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
         if fs::read_to_string(&self.path).is_ok_and(|hash| hash == self.hash) {
             return Ok(());
         }
@@ -142,7 +144,7 @@ impl Stamp {
 }
 
 /// What a program says its version is, if that is recent enough.
-fn version(ask: &[&str], oldest: &[u32]) -> Result<String> {
+pub fn version(ask: &[&str], oldest: &[u32]) -> Result<String> {
     let said = run::output(Command::new(ask[0]).args(&ask[1..]), ASK_LIMIT)?;
     if !is_recent(&said, oldest) {
         let oldest: Vec<String> = oldest.iter().map(u32::to_string).collect();
