@@ -5,6 +5,7 @@
 
 mod bench;
 mod clients;
+mod conformance;
 mod demo;
 mod guests;
 mod repo;
@@ -22,10 +23,11 @@ const USAGE: &str = "\
 Usage: cargo xtask TASK
 
   demo [--http ADDR]          build the host and the example providers, and serve them
-  test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, doc
+  test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, conformance, doc
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
   guests --dir DIR            build the provider in DIR, and put it into plugins/
   clients                     install the MCP clients of the end-to-end tests
+  conformance                 MCP's official conformance suite against the host
   bench load                  how long components take to load, with an empty compile cache and a full one
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
@@ -42,6 +44,7 @@ enum Task {
     Guests { toolchain: Choice },
     Guest { dir: PathBuf },
     Clients,
+    Conformance,
     Bench,
 }
 
@@ -65,6 +68,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
         "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
         "bench" if rest == ["load"] => Ok(Task::Bench),
         "clients" if rest.is_empty() => Ok(Task::Clients),
+        "conformance" if rest.is_empty() => Ok(Task::Conformance),
         "help" | "-h" | "--help" => Ok(Task::Help),
         _ => bail!("there is no task `{}`", arguments.join(" ")),
     }
@@ -79,6 +83,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
         Task::Guest { dir } => guests::build_one(&repo, Choice::from_user(None)?, &dir)?,
         Task::Clients => clients::install(&repo)?,
+        Task::Conformance => conformance::build_and_run(&repo)?,
         Task::Bench => bench::load(&repo)?,
     }
     Ok(())

@@ -53,6 +53,20 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<String> {
     Ok(text)
 }
 
+/// Runs a command that says with its exit code what it found, for all it writes, to stdout and stderr alike.
+pub fn transcript(command: &mut Command, limit: Duration) -> Result<String> {
+    let mut log = tempfile::tempfile().context("cannot make a temporary file")?;
+    command.stdin(Stdio::null()).stdout(clone(&log)?).stderr(clone(&log)?);
+    let ended = wait(spawn(command)?, command, limit);
+    if let Err(error) = ended {
+        bail!("{error}{}", tail(&mut log)?);
+    }
+    let mut bytes = Vec::new();
+    log.rewind()?;
+    log.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Says what is being done, does it, and says how long it took.
 pub fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     eprintln!("  {what} …");
@@ -137,6 +151,11 @@ mod tests {
     fn a_failure_shows_the_command_and_the_end_of_its_output() {
         let error = quietly(&mut shell("echo one; echo two >&2; exit 3"), AMPLE).unwrap_err().to_string();
         assert!(error.contains("exit 3` failed (exit status: 3):\n    one\n    two"), "{error}");
+    }
+
+    #[test]
+    fn a_transcript_has_all_that_was_written_whatever_the_exit_code() {
+        assert_eq!(transcript(&mut shell("echo one; echo two >&2; exit 3"), AMPLE).unwrap(), "one\ntwo\n");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Envelope, Reply, Server,
+    cancelling::cancelled,
     encode::{self, Answer},
     era::{BATCHES, Era, LEGACY, Said, negotiate},
     error::{RpcError, Status},
@@ -62,6 +63,21 @@ pub fn session(server: &Server, envelope: &Envelope<'_>) -> Result<Arc<Session>,
         Said::Nothing => Err(RpcError::invalid_request("Mcp-Session-Id is missing: initialize first")),
         Said::Garbled => Err(RpcError::session_not_found()),
         Said::Text(id) => server.sessions.find(id).ok_or_else(RpcError::session_not_found),
+    }
+}
+
+/// The reply to a session's request. There is nothing to say to one that was cancelled (2025-11-25, Cancellation, "Behavior Requirements").
+pub async fn reply(server: &Server, session: &Session, request: &Request<'_>) -> Reply {
+    let answer = session.waiting().wait(request.id, answer(server, session, request)).await;
+    answer.map_or(Reply::Accepted, |answer| Reply::of(request.id, answer))
+}
+
+/// Takes a notification of a session.
+pub fn notified(session: &Session, method: &str, message: &[u8]) {
+    if method == "notifications/cancelled"
+        && let Some(id) = cancelled(message)
+    {
+        session.waiting().cancel(&id);
     }
 }
 
@@ -126,11 +142,15 @@ async fn answer_entry<'a>(server: &Server, session: &Session, text: &'a str) -> 
         Ok(Message::Request(request)) => {
             let result = match &*request.method {
                 "initialize" => Err(RpcError::invalid_request("`initialize` has no place in a batch")),
-                _ => answer(server, session, &request).await,
+                _ => session.waiting().wait(request.id, answer(server, session, &request)).await?,
             };
             Some((request.id, result.unwrap_or_else(|error| encode::error(request.id, &error))))
         }
-        Ok(Message::Notification(_) | Message::Response) => None,
+        Ok(Message::Notification(method)) => {
+            notified(session, &method, text.as_bytes());
+            None
+        }
+        Ok(Message::Response) => None,
         Err(Rejected { id, error }) => Some((id, encode::error(id, &error))),
     }
 }

@@ -7,6 +7,7 @@
 //! Invariants: an answer is one line of JSON; dropping the future of a request gives up waiting, and never ends what runs in a provider;
 //! nothing here is held across a wait.
 
+mod cancelling;
 pub mod encode;
 pub mod era;
 pub mod error;
@@ -221,11 +222,11 @@ impl Server {
                 Era::Modern => modern::answer(self, &request, Some(envelope)).await,
                 Era::Legacy if request.method == "initialize" => legacy::initialize(self, &request),
                 Era::Legacy => match legacy::session(self, envelope) {
-                    Ok(session) => Reply::of(request.id, legacy::answer(self, &session, &request).await),
+                    Ok(session) => legacy::reply(self, &session, &request).await,
                     Err(error) => Reply::error(request.id, &error),
                 },
             },
-            Ok(Incoming::One(message)) => self.take(&message, envelope),
+            Ok(Incoming::One(message)) => self.take(&message, body, envelope),
             Ok(Incoming::Batch(entries)) => match legacy::session(self, envelope) {
                 Ok(session) => legacy::batch(self, &session, &entries).await,
                 Err(error) => Reply::error(Id::NULL, &error),
@@ -234,12 +235,13 @@ impl Server {
         }
     }
 
-    /// Takes a message that wants no answer. A client's `notifications/cancelled` changes nothing over HTTP: a modern one names an id that
-    /// another client may use as well, and its listen ends when it hangs up.
-    fn take(&self, message: &Message<'_>, envelope: &Envelope<'_>) -> Reply {
+    /// Takes a message that wants no answer. A modern client's `notifications/cancelled` changes nothing over HTTP: it names an id that
+    /// another client may use as well, and what it asked ends when it hangs up.
+    fn take(&self, message: &Message<'_>, body: &[u8], envelope: &Envelope<'_>) -> Reply {
         let verdict = match message {
             Message::Notification(_) if envelope.version.is_modern_version() => Ok(()),
             _ if envelope.version.is_modern_version() => Err(RpcError::invalid_request("nothing was asked that this could answer")),
+            Message::Notification(method) => legacy::session(self, envelope).map(|session| legacy::notified(&session, method, body)),
             _ => legacy::session(self, envelope).map(drop),
         };
         verdict.map_or_else(|error| Reply::error(Id::NULL, &error), |()| Reply::Accepted)

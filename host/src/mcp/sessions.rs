@@ -22,7 +22,7 @@ use futures_util::{Stream, future::BoxFuture};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Event, Stopping, encode::notice};
+use super::{Event, Stopping, cancelling::Waiting, encode::notice};
 use crate::subscriptions::{Listener, Notice};
 
 /// How long a session without a stream lives after its last request. Long enough for a person to come back to a chat.
@@ -72,6 +72,7 @@ impl Sessions {
             used: AtomicU64::new(0),
             streaming: AtomicBool::new(false),
             state: Mutex::new(state),
+            waiting: Waiting::default(),
         });
         session.touch();
         let mut table = self.table.lock();
@@ -136,6 +137,7 @@ pub struct Session {
     used: AtomicU64,
     streaming: AtomicBool,
     state: Mutex<State>,
+    waiting: Waiting,
 }
 
 #[derive(Default)]
@@ -163,6 +165,11 @@ impl Session {
     /// Who listens. `None` once the session has ended.
     pub fn listener(&self) -> Option<Arc<Listener>> {
         self.state.lock().listener.clone()
+    }
+
+    /// Its requests that wait for their answers.
+    pub fn waiting(&self) -> &Waiting {
+        &self.waiting
     }
 
     /// Opens its stream, in place of the one it may have. `last_event_id` is what the client saw last, if it says so: what was told

@@ -252,3 +252,42 @@ async fn a_client_that_hangs_up_leaves_its_read_and_nothing_else() {
     served.memory.hold(false);
     assert_eq!(session.ask("resources/read", json!({ "uri": B })).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_cancelled_request_waits_no_longer_and_nobody_elses_does() {
+    let served = served().await;
+    let (session, other) = (served.session("2025-11-25").await, served.session("2025-11-25").await);
+    served.memory.hold(true);
+    let read = |uri| request(1, "resources/read", json!({ "uri": uri }));
+    let mut cancelled = served.start("POST", &[("mcp-session-id", &session.id)], &read(A)).await;
+    let mut of_other = served.start("POST", &[("mcp-session-id", &other.id)], &read(B)).await;
+    soon(served.memory.reads_under_way(2)).await;
+    let cancel = async |id| {
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id, "reason": "enough" } });
+        assert_eq!(session.post(cancel.to_string().as_bytes()).await.status, 202);
+    };
+    cancel(json!("1")).await;
+    cancel(json!(1)).await;
+    let nothing = soon(cancelled.answer()).await;
+    assert_eq!((nothing.status, nothing.body.len()), (202, 0));
+    soon(served.memory.reads_under_way(2)).await;
+    served.memory.hold(false);
+    assert_eq!(soon(of_other.answer()).await.result()["contents"][0]["text"], "b");
+    cancel(json!(1)).await;
+    assert_eq!(session.ask("resources/read", json!({ "uri": A })).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_batch_has_no_answer_to_what_was_cancelled_in_it() {
+    let served = served().await;
+    let session = served.session("2025-03-26").await;
+    served.memory.hold(true);
+    let batch = json!([
+        { "jsonrpc": "2.0", "id": "r", "method": "resources/read", "params": { "uri": B } },
+        { "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "r" } },
+        { "jsonrpc": "2.0", "id": "p", "method": "ping" },
+    ]);
+    let answers = session.post(batch.to_string().as_bytes()).await.json();
+    assert_eq!(answers, json!([{ "jsonrpc": "2.0", "id": "p", "result": {} }]));
+    served.memory.hold(false);
+}

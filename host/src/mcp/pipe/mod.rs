@@ -24,15 +24,15 @@ use futures_util::{
     future::{AbortHandle, Abortable, BoxFuture},
     stream::{FuturesUnordered, SelectAll},
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub use self::local::Local;
 use super::{
+    cancelling::{cancelled, comparable},
     encode::{self, Answer},
     era::{self, Era, Said},
     error::RpcError,
-    message::{self, ID_CAP, Id, Incoming, Message, Rejected, Request},
+    message::{self, Id, Incoming, Message, Rejected, Request},
 };
 
 /// Listens that one client may have open. What the official SDKs' servers allow; each holds a listener with its set.
@@ -358,31 +358,5 @@ impl<B: Backend + Unpin> Stream for Pipe<B> {
         }
         let goodbye = this.goodbye.get_or_insert_with(|| this.backend.end());
         goodbye.as_mut().poll(context).map(|_| None)
-    }
-}
-
-/// The id of the request that a `notifications/cancelled` is about.
-fn cancelled(message: &[u8]) -> Option<Box<str>> {
-    #[derive(Deserialize)]
-    struct Cancelled<'a> {
-        #[serde(borrow)]
-        params: Params<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, rename = "requestId")]
-        id: &'a RawValue,
-    }
-    let cancelled: Cancelled<'_> = serde_json::from_slice(message).ok()?;
-    let id = cancelled.params.id.get();
-    (id.len() <= ID_CAP).then(|| comparable(id))
-}
-
-/// An id as JSON in one form: the same string may be written in several ways.
-fn comparable(id: &str) -> Box<str> {
-    if id.contains('\\') {
-        serde_json::from_str::<String>(id).map_or_else(|_| id.into(), |text| serde_json::Value::from(text).to_string().into())
-    } else {
-        id.into()
     }
 }
