@@ -17,10 +17,8 @@ pub enum Way {
 /// What plays a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Driver {
-    /// A script of `tests/clients/`, run by node.
-    Node(&'static str),
-    /// A virtual environment of `tests/clients/`, and a script to be run by its Python.
-    Python(&'static str, &'static str),
+    /// A program, and the script of `tests/clients/` that it runs.
+    Script(&'static str, &'static str),
     /// The crate rmcp, in this process.
     Rmcp,
 }
@@ -40,7 +38,9 @@ pub struct Client {
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 const ALL: &[Way] = &[Way::Http, Way::Stdio, Way::Attached];
-const TYPESCRIPT: Driver = Driver::Node("typescript/round.mjs");
+const TYPESCRIPT: Driver = Driver::Script("node", "typescript/round.mjs");
+const PYTHON: Driver = Driver::Script("python3", "python/round.py");
+const TOOLS: Driver = Driver::Script("node", "tools/round.mjs");
 
 /// All of them, in the order of COMPATIBILITY.md.
 pub static CLIENTS: &[Client] = &[
@@ -48,6 +48,19 @@ pub static CLIENTS: &[Client] = &[
     Client { id: "ts-client-legacy", driver: TYPESCRIPT, ways: ALL, protocol: LEGACY },
     Client { id: "ts-client-auto", driver: TYPESCRIPT, ways: ALL, protocol: MODERN },
     Client { id: "ts-client-pinned", driver: TYPESCRIPT, ways: ALL, protocol: MODERN },
+    Client { id: "py-mcp1", driver: PYTHON, ways: ALL, protocol: LEGACY },
+    Client { id: "py-mcp2-legacy", driver: PYTHON, ways: ALL, protocol: LEGACY },
+    Client { id: "py-mcp2-auto", driver: PYTHON, ways: ALL, protocol: MODERN },
+    Client { id: "py-fastmcp-legacy", driver: PYTHON, ways: ALL, protocol: LEGACY },
+    Client { id: "py-fastmcp-auto", driver: PYTHON, ways: ALL, protocol: MODERN },
     Client { id: "rmcp-legacy", driver: Driver::Rmcp, ways: ALL, protocol: LEGACY },
     Client { id: "rmcp-modern", driver: Driver::Rmcp, ways: ALL, protocol: MODERN },
+    Client { id: "inspector-cli", driver: TOOLS, ways: ALL, protocol: LEGACY },
+    Client { id: "mcpdo-legacy", driver: TOOLS, ways: ALL, protocol: LEGACY },
+    Client { id: "mcpdo-modern", driver: TOOLS, ways: ALL, protocol: MODERN },
+    // Proxies: from stdio to HTTP the one, from HTTP to stdio the other.
+    Client { id: "mcp-remote", driver: TOOLS, ways: &[Way::Http], protocol: LEGACY },
+    Client { id: "mcp-remote-modern", driver: TOOLS, ways: &[Way::Http], protocol: MODERN },
+    Client { id: "supergateway", driver: TOOLS, ways: &[Way::Stdio], protocol: LEGACY },
+    Client { id: "supergateway-modern", driver: TOOLS, ways: &[Way::Stdio], protocol: MODERN },
 ];

@@ -69,7 +69,6 @@ impl Known {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

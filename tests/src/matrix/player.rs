@@ -31,10 +31,17 @@ pub(super) enum Target {
 #[serde(untagged)]
 pub(super) enum Line {
     /// Who is playing: the package's name, its version as installed, the version of the protocol that was agreed on.
-    Hello { client: String, version: String, protocol: String },
+    Hello {
+        client: String,
+        version: String,
+        /// Absent: it came to none.
+        protocol: Option<String>,
+    },
     Step(Step),
     /// The host is to be restarted now; the only thing to ask for.
-    Please { please: String },
+    Please {
+        please: String,
+    },
 }
 
 /// A client being played. It ends when this is dropped.
@@ -54,15 +61,10 @@ impl Player {
                 let task = tokio::spawn(rmcp::play(client.protocol, target, sender, hear));
                 return Ok(Self::Task { lines, restarted: Some(restarted), task });
             }
-            Driver::Node(script) => {
-                let mut node = Command::new("node");
-                node.arg(scripts.join(script));
-                node
-            }
-            Driver::Python(environment, script) => {
-                let mut python = Command::new(scripts.join(environment).join("bin/python"));
-                python.arg(scripts.join(script));
-                python
+            Driver::Script(program, script) => {
+                let mut command = Command::new(program);
+                command.arg(scripts.join(script));
+                command
             }
         };
         command.args(["--client", client.id]);

@@ -83,8 +83,7 @@ impl Report {
     /// Writes it to its file.
     pub fn write(&self) -> Result<()> {
         // Tests run as TARGET/PROFILE/deps/NAME.
-        let folder: PathBuf =
-            env::current_exe()?.ancestors().nth(3).context("a test outside of cargo's target folder")?.join("matrix");
+        let folder: PathBuf = env::current_exe()?.ancestors().nth(3).context("a test outside of cargo's target folder")?.join("matrix");
         fs::create_dir_all(&folder)?;
         let way = serde_json::to_value(self.way)?;
         let path = folder.join(format!("{}-{}.json", self.id, way.as_str().unwrap_or_default()));

@@ -87,21 +87,14 @@ async fn played(place: usize, client: &'static Client, way: Way) -> Result<(Repo
         }
     };
     let mut player = Player::start(client, target)?;
-    let mut report = Report {
-        place,
-        id: client.id,
-        way,
-        package: String::new(),
-        version: String::new(),
-        protocol: String::new(),
-        steps: Vec::new(),
-    };
+    let mut report =
+        Report { place, id: client.id, way, package: String::new(), version: String::new(), protocol: String::new(), steps: Vec::new() };
     while let Some(line) = player.next().await? {
         match line {
             Line::Hello { client, version, protocol } => {
                 // The first time: after the restart it is the same client.
                 if report.package.is_empty() {
-                    (report.package, report.version, report.protocol) = (client, version, protocol);
+                    (report.package, report.version, report.protocol) = (client, version, protocol.unwrap_or_default());
                 }
             }
             Line::Step(step) => report.steps.push(step),

@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use rmcp::{
     ClientHandler, Peer, RoleClient,
     model::{
-        Implementation, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ResourceContents, ResourceUpdatedNotificationParam,
-        ServerNotification, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+        Implementation, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ResourceContents,
+        ResourceUpdatedNotificationParam, ServerNotification, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
     },
     service::{ClientLifecycleMode, ClientServiceExt, NotificationContext, RunningService, Subscription},
     transport::{StreamableHttpClientTransport, TokioChildProcess},

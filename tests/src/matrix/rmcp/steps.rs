@@ -129,7 +129,7 @@ impl Round {
     async fn connect(&mut self) -> Result<()> {
         let connection = Connection::open(self.protocol, &self.target, self.heard.clone()).await?;
         let rmcp = super::rmcp();
-        let hello = Line::Hello { client: rmcp.name, version: rmcp.version, protocol: connection.protocol()?.to_string() };
+        let hello = Line::Hello { client: rmcp.name, version: rmcp.version, protocol: Some(connection.protocol()?.to_string()) };
         self.connection = Some(connection);
         Ok(self.report.send(hello).await?)
     }
@@ -266,9 +266,8 @@ impl Round {
         let restarted = self.restarted.take().context("one restart is all there is")?;
         timeout(STEP_LIMIT, restarted).await.context("the host was not restarted in time")??;
 
-        let noticed = self.heard.until("anything", UNNOTICED, |counts| {
-            counts.updates(WATCHED) > updates || counts.interruptions > interruptions
-        });
+        let noticed =
+            self.heard.until("anything", UNNOTICED, |counts| counts.updates(WATCHED) > updates || counts.interruptions > interruptions);
         let by_itself = noticed.await.is_ok() && self.heard.now(|counts| counts.interruptions == interruptions);
         let how = if by_itself { "reconnects by itself, and hears of the fresh content" } else { self.come_back().await? };
         self.expect_fresh().await?;
