@@ -5,17 +5,21 @@
 
 mod client;
 mod command;
+mod dialogue;
 mod host;
 mod http;
 pub mod matrix;
+mod pattern;
 mod pipe;
 
 use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use client::{Listener, Session, call, listen, stall};
 pub use command::{Output, wharf};
+pub use dialogue::{Dialogue, Transport, dialogues};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
+pub use pattern::matches;
 pub use pipe::Pipe;
 
 use anyhow::{Context, Result};

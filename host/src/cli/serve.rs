@@ -181,12 +181,11 @@ impl Voice {
         eprintln!(
             "Wharf {version} serves MCP at {url}\n\n\
              Claude Code  claude mcp add --transport http wharf {url}\n\
-             Codex        in ~/.codex/config.toml:  [mcp_servers.wharf]\n\
-             {space:40}url = \"{url}\"\n\
+             Codex        codex mcp add wharf --url {url}\n\
+             Gemini CLI   gemini mcp add --transport http wharf {url}\n\
              VS Code      code --add-mcp '{{\"name\":\"wharf\",\"type\":\"http\",\"url\":\"{url}\"}}'\n\n\
              Ctrl-C ends it.\n",
             version = env!("CARGO_PKG_VERSION"),
-            space = "",
         );
     }
 

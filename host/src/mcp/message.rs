@@ -20,7 +20,8 @@ pub const BATCH_CAP: usize = 64;
 /// and UUIDs.
 pub const ID_CAP: usize = 1024;
 
-/// A request's id, as JSON: a string or a number (JSON-RPC 2.0 §4; MCP forbids null).
+/// A request's id, as JSON: a string or a number. MCP forbids null and wants whole numbers; JSON-RPC 2.0 §4 only advises against others.
+/// Nothing here counts with an id, so any number is taken, and goes back as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Id<'a>(&'a str);
 

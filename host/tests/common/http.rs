@@ -72,15 +72,22 @@ impl SseEvent {
 pub struct Connection {
     io: BufReader<TcpStream>,
     pending: Vec<u8>,
+    /// The answer ends with the connection, as in HTTP/1.0.
+    until_closed: bool,
 }
 
 impl Connection {
     pub async fn open(address: SocketAddr) -> Self {
-        Self { io: BufReader::new(TcpStream::connect(address).await.unwrap()), pending: Vec::new() }
+        Self { io: BufReader::new(TcpStream::connect(address).await.unwrap()), pending: Vec::new(), until_closed: false }
     }
 
     pub async fn send(&mut self, bytes: &[u8]) {
         self.io.write_all(bytes).await.unwrap();
+    }
+
+    /// Says that nothing more will be sent, and still reads.
+    pub async fn half_close(&mut self) {
+        self.io.get_mut().shutdown().await.unwrap();
     }
 
     /// The status line and the headers.
@@ -93,6 +100,7 @@ impl Connection {
             let Some((name, value)) = line.split_once(':') else { break };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
+        self.until_closed = !headers.iter().any(|(name, _)| matches!(&**name, "transfer-encoding" | "content-length"));
         Response { status, headers, body: Vec::new() }
     }
 
@@ -117,12 +125,18 @@ impl Connection {
 
     /// The next event; none at the end of the stream. Comments are passed over.
     pub async fn event(&mut self) -> Option<SseEvent> {
+        self.text().await.and_then(|text| parse_event(&text))
+    }
+
+    /// The next event as it is sent.
+    pub async fn text(&mut self) -> Option<String> {
         soon(async {
             loop {
                 if let Some(end) = self.pending.windows(2).position(|two| two == b"\n\n") {
                     let text: Vec<u8> = self.pending.drain(..end + 2).collect();
-                    if let Some(event) = parse_event(std::str::from_utf8(&text).unwrap()) {
-                        return Some(event);
+                    let text = String::from_utf8(text).unwrap();
+                    if parse_event(&text).is_some() {
+                        return Some(text);
                     }
                     continue;
                 }
@@ -140,6 +154,12 @@ impl Connection {
     }
 
     async fn chunk(&mut self) -> Option<Vec<u8>> {
+        if self.until_closed {
+            let mut piece = vec![0; 1024];
+            let length = self.io.read(&mut piece).await.unwrap();
+            piece.truncate(length);
+            return (length > 0).then_some(piece);
+        }
         let mut line = String::new();
         if self.io.read_line(&mut line).await.unwrap() == 0 {
             return None;
@@ -305,7 +325,7 @@ impl Session<'_> {
         let mut stream = self.served.start("GET", &headers, b"").await;
         let head = stream.head().await;
         assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")), "{head:?}");
-        assert_eq!((head.header("cache-control"), head.header("x-accel-buffering")), (Some("no-cache"), Some("no")));
+        assert_eq!((head.header("cache-control"), head.header("x-accel-buffering")), (Some("no-cache, no-transform"), Some("no")));
         stream
     }
 }

@@ -22,7 +22,7 @@ async fn a_request_without_a_session_is_400_and_with_a_foreign_one_404() {
         (&[("mcp-session-id", "")], (404, -32001)),
         (&[("mcp-session-id", "\u{e9}")], (404, -32001)),
         (&[("mcp-session-id", &foreign)], (404, -32001)),
-        (&[("mcp-session-id", &session.id), ("mcp-session-id", &session.id)], (404, -32001)),
+        (&[("mcp-session-id", &session.id), ("mcp-session-id", &foreign)], (404, -32001)),
         (&[("mcp-session-id", &session.id), ("mcp-protocol-version", "nonsense")], (400, -32600)),
         (&[("mcp-session-id", &session.id), ("mcp-protocol-version", "2025-01-01")], (400, -32600)),
         (&[("mcp-session-id", &session.id), ("mcp-protocol-version", "")], (400, -32600)),

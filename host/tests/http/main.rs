@@ -8,9 +8,13 @@ mod bad_http;
 mod bad_messages;
 mod bad_sessions;
 mod completing;
+mod framing;
+mod ids;
 mod legacy;
 mod lifetimes;
+mod meta;
 mod modern;
+mod proxied;
 mod templates;
 
 use bytes::Bytes;

@@ -182,7 +182,7 @@ async fn headers_that_are_missing_or_say_other_than_the_body_are_400() {
         with(version, method, Some("=?base64?!?=")),
         with(version, method, Some("=?base64?/w==?=")),
         with(version, method, Some("x://\u{e9}")),
-        [with(version, method, name), vec![("mcp-name", A)]].concat(),
+        [with(version, method, name), vec![("mcp-name", "x://b")]].concat(),
     ] {
         assert_eq!(served.send("POST", &headers, &read).await.code(), (400, -32020), "{headers:?}");
     }

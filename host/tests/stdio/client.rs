@@ -28,7 +28,7 @@ pub struct Client {
     pub memory: Arc<Memory>,
     pub server: Arc<Server>,
     to: Option<DuplexStream>,
-    from: BufReader<DuplexStream>,
+    pub from: BufReader<DuplexStream>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<std::io::Result<()>>,
 }

@@ -9,6 +9,7 @@ mod common;
 mod attached;
 mod client;
 mod ends;
+mod ids;
 mod limits;
 mod process;
 mod requests;

@@ -4,13 +4,7 @@
 //! closed, and so is one that takes nothing of its answer; one more than the cap is told so and closed, and takes no room; nothing here
 //! ends the loop but the shutdown.
 
-use std::{
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper_util::{
@@ -18,12 +12,13 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinSet,
-    time::{Sleep, sleep},
 };
+
+use super::patient::Patient;
 
 /// Connections at once, if the process may have the files: half for the streams of the sessions and listens there may be, and then some.
 const CONNECTIONS: usize = 18_000;
@@ -176,62 +171,6 @@ async fn connection(stream: TcpStream, router: Router, handshake: Arc<impl Hands
     }
 }
 
-/// What is written to, while the other end takes some of it from time to time.
-struct Patient<I> {
-    io: I,
-    time: Duration,
-    /// Runs while a write waits.
-    stalled: Option<Pin<Box<Sleep>>>,
-}
-
-impl<I> Patient<I> {
-    fn new(io: I, time: Duration) -> Self {
-        Self { io, time, stalled: None }
-    }
-
-    fn bounded<T>(&mut self, context: &mut Context<'_>, write: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if write.is_ready() {
-            self.stalled = None;
-            return write;
-        }
-        let time = self.time;
-        ready!(self.stalled.get_or_insert_with(|| Box::pin(sleep(time))).as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of what is written to it")))
-    }
-}
-
-impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(context, buffer)
-    }
-}
-
-impl<I: AsyncWrite + Unpin> AsyncWrite for Patient<I> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let write = Pin::new(&mut self.io).poll_write(context, bytes);
-        self.bounded(context, write)
-    }
-
-    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, slices: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        let write = Pin::new(&mut self.io).poll_write_vectored(context, slices);
-        self.bounded(context, write)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flush = Pin::new(&mut self.io).poll_flush(context);
-        self.bounded(context, flush)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shutdown = Pin::new(&mut self.io).poll_shutdown(context);
-        self.bounded(context, shutdown)
-    }
-}
-
 /// Errors of a connection that was gone before it was accepted.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
@@ -261,24 +200,5 @@ mod tests {
             assert_eq!(connection_cap(files), cap, "{files:?}");
         }
         assert_eq!(descriptors().is_some(), cfg!(target_os = "linux"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_is_given_up_and_one_that_takes_little_is_not() {
-        let time = Duration::from_secs(60);
-        let (io, mut client) = tokio::io::duplex(16);
-        let mut io = Patient::new(io, time);
-        let reading = async {
-            let mut byte = [0];
-            for _ in 0..16 {
-                sleep(time - Duration::from_secs(1)).await;
-                client.read_exact(&mut byte).await.unwrap();
-            }
-        };
-        let (written, ()) = tokio::join!(io.write_all(&[0; 32]), reading);
-        assert!(written.is_ok());
-        let began = tokio::time::Instant::now();
-        assert_eq!(io.write_all(&[0; 32]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert_eq!(began.elapsed(), time);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Invariant: what cannot be told to be allowed is not.
 
-use axum::http::{HeaderMap, HeaderValue, Request, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, Version, header};
 
 use super::{ALLOWED_METHODS, HttpSettings};
 
@@ -17,6 +17,13 @@ const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id",
 );
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
+
+/// The status and the reason of a request that is not let in.
+pub type Refusal = (StatusCode, &'static str);
+
+const NOT_ONE_HOST: Refusal = (StatusCode::BAD_REQUEST, "a request has one Host header, and no more than one");
+const HOST_REFUSED: Refusal = (StatusCode::FORBIDDEN, "this Host is not allowed; wharf.toml: [server] allowed-hosts = [\"…\"]");
+const ORIGIN_REFUSED: Refusal = (StatusCode::FORBIDDEN, "this Origin is not allowed; wharf.toml: [server] allowed-origins = [\"…\"]");
 
 pub struct Guard {
     origins: Vec<String>,
@@ -36,24 +43,32 @@ impl Guard {
     }
 
     /// The request's Origin, if it has one, to be told that it may read the answer.
-    pub fn check<B>(&self, request: &Request<B>) -> Result<Option<HeaderValue>, &'static str> {
+    pub fn check<B>(&self, request: &Request<B>) -> Result<Option<HeaderValue>, Refusal> {
         let headers = request.headers();
         // RFC 9112 §3.2.2: a target in absolute form replaces Host; here neither may lie.
         let target = request.uri().authority().is_none_or(|authority| self.takes_host(authority.as_str()));
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = match (hosts.next(), hosts.next()) {
             (Some(host), None) => host.to_str().is_ok_and(|host| self.takes_host(host)),
-            (None, _) => self.hosts.is_none(),
-            (Some(_), Some(_)) => false,
+            // RFC 9112 §3.2.
+            (Some(_), Some(_)) => return Err(NOT_ONE_HOST),
+            (None, _) => match request.version() {
+                // HTTP/1.0 has no Host, and nothing that speaks it is a browser, which alone can be rebound.
+                Version::HTTP_09 | Version::HTTP_10 => true,
+                Version::HTTP_11 => return Err(NOT_ONE_HOST),
+                // In HTTP/2 it is the target's authority.
+                _ if request.uri().authority().is_some() => true,
+                _ => return Err(NOT_ONE_HOST),
+            },
         };
         if !target || !host {
-            return Err("this Host is not allowed; wharf.toml: [server] allowed-hosts = [\"…\"]");
+            return Err(HOST_REFUSED);
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
         match (origins.next(), origins.next()) {
             (None, _) => Ok(None),
             (Some(origin), None) if origin.to_str().is_ok_and(|origin| self.takes_origin(origin)) => Ok(Some(origin.clone())),
-            _ => Err("this Origin is not allowed; wharf.toml: [server] allowed-origins = [\"…\"]"),
+            _ => Err(ORIGIN_REFUSED),
         }
     }
 
@@ -163,11 +178,34 @@ mod tests {
         ] {
             assert_eq!(takes(&guard, &[("host", host)]), taken, "{host}");
         }
-        assert!(!takes(&guard, &[]), "no Host at all");
-        assert!(!takes(&guard, &[("host", "localhost"), ("host", "localhost")]));
         let absolute = |uri: &str| Request::builder().uri(uri).header("host", "localhost").body(()).unwrap();
         assert!(guard.check(&absolute("http://localhost:8089/mcp")).is_ok());
         assert!(guard.check(&absolute("http://evil.example.com/mcp")).is_err());
+    }
+
+    #[test]
+    fn a_request_has_one_host_unless_its_version_has_none() {
+        for guard in [guard("127.0.0.1:8089", &[], &[]), guard("0.0.0.0:8089", &[], &[])] {
+            let check = |version: Version, uri: &str, hosts: &[&str]| {
+                let request = Request::builder().version(version).uri(uri);
+                let request = hosts.iter().fold(request, |request, host| request.header("host", *host));
+                guard.check(&request.body(()).unwrap()).map(drop)
+            };
+            assert_eq!(check(Version::HTTP_11, "/mcp", &[]), Err(NOT_ONE_HOST));
+            assert_eq!(check(Version::HTTP_11, "http://localhost/mcp", &[]), Err(NOT_ONE_HOST));
+            assert_eq!(check(Version::HTTP_11, "/mcp", &["localhost", "localhost"]), Err(NOT_ONE_HOST));
+            assert_eq!(check(Version::HTTP_10, "/mcp", &["localhost", "localhost"]), Err(NOT_ONE_HOST));
+            assert_eq!(check(Version::HTTP_10, "/mcp", &[]), Ok(()));
+            assert_eq!(check(Version::HTTP_10, "/mcp", &["localhost"]), Ok(()));
+            assert_eq!(check(Version::HTTP_2, "http://localhost/mcp", &[]), Ok(()));
+            assert_eq!(check(Version::HTTP_2, "/mcp", &[]), Err(NOT_ONE_HOST));
+        }
+        let guard = guard("127.0.0.1:8089", &[], &[]);
+        let evil = |version| Request::builder().version(version).uri("http://evil.example.com/mcp").body(()).unwrap();
+        assert_eq!(guard.check(&evil(Version::HTTP_2)), Err(HOST_REFUSED));
+        assert_eq!(guard.check(&evil(Version::HTTP_10)), Err(HOST_REFUSED));
+        let page = Request::builder().version(Version::HTTP_10).uri("/mcp").header("origin", "http://evil.example.com").body(()).unwrap();
+        assert_eq!(guard.check(&page), Err(ORIGIN_REFUSED));
     }
 
     #[test]

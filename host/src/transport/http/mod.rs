@@ -7,6 +7,7 @@
 mod accept;
 mod body;
 mod guard;
+mod patient;
 mod sse;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -67,7 +68,7 @@ pub fn router(server: Arc<Server>, settings: HttpSettings) -> Router {
 async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Request<Body>) -> Response<Body> {
     let origin = match endpoint.guard.check(&request) {
         Ok(origin) => origin,
-        Err(reason) => return refuse(StatusCode::FORBIDDEN, &RpcError::invalid_request(reason)),
+        Err((status, reason)) => return refuse(status, &RpcError::invalid_request(reason)),
     };
     let mut response = match *request.method() {
         Method::POST => post(&endpoint.server, request).await,
@@ -88,6 +89,13 @@ async fn post(server: &Server, request: Request<Body>) -> Response<Body> {
     if !is_json(headers) {
         let error = RpcError::invalid_request("Content-Type must be application/json");
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+    }
+    if !is_plain(headers) {
+        let error = RpcError::invalid_request("Content-Encoding is not taken: send the body uncompressed");
+        let mut response = refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error);
+        // RFC 9110 §12.5.3: what would be.
+        response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        return response;
     }
     if !accepts(headers, &["application/json", "text/event-stream"]) {
         let error = RpcError::invalid_request("Accept must have application/json and text/event-stream");
@@ -165,19 +173,30 @@ fn envelope(headers: &HeaderMap) -> Envelope<'_> {
     }
 }
 
+/// What a header says. One that is there several times, each time with the same value, says it once: proxies and wrappers add what a client
+/// sends already.
 fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Said<'a> {
     let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Said::Nothing,
-        (Some(value), None) => value.to_str().map_or(Said::Garbled, |text| Said::Text(text.trim_matches([' ', '\t']))),
-        (Some(_), Some(_)) => Said::Garbled,
+    let Some(value) = values.next() else { return Said::Nothing };
+    if values.any(|other| other != value) {
+        return Said::Garbled;
     }
+    value.to_str().map_or(Said::Garbled, |text| Said::Text(text.trim_matches([' ', '\t'])))
 }
 
 /// Whether the body says it is JSON (RFC 9110 §8.3: the type is compared without case, whatever its parameters).
 fn is_json(headers: &HeaderMap) -> bool {
     let Said::Text(kind) = said(headers, &header::CONTENT_TYPE) else { return false };
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Whether the body is as it is, in no content coding (RFC 9110 §8.4).
+fn is_plain(headers: &HeaderMap) -> bool {
+    match said(headers, &header::CONTENT_ENCODING) {
+        Said::Nothing => true,
+        Said::Text(coding) => coding.is_empty() || coding.eq_ignore_ascii_case("identity"),
+        Said::Garbled => false,
+    }
 }
 
 /// Whether one of these media types may be sent (RFC 9110 §12.5.1). Clients are careless with this header, so one is enough, and no header
@@ -217,7 +236,8 @@ where
     let mut response = Response::new(Body::new(Sse::new(stream)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // A proxy that compresses would hold events back until it has enough of them, and one that buffers until its buffer is full.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
@@ -294,10 +314,26 @@ mod tests {
     }
 
     #[test]
-    fn a_header_said_twice_or_not_in_ascii_is_garbled() {
+    fn a_body_in_a_content_coding_is_not_taken() {
+        for (values, taken) in [
+            (&[][..], true),
+            (&["identity"], true),
+            (&["Identity"], true),
+            (&[""], true),
+            (&["gzip"], false),
+            (&["identity", "gzip"], false),
+        ] {
+            assert_eq!(is_plain(&headers(header::CONTENT_ENCODING, values)), taken, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_contradicts_itself_or_is_not_in_ascii_is_garbled() {
         assert_eq!(said(&headers(NAME, &[]), &NAME), Said::Nothing);
         assert_eq!(said(&headers(NAME, &[" a b\t"]), &NAME), Said::Text("a b"));
-        assert_eq!(said(&headers(NAME, &["a", "a"]), &NAME), Said::Garbled);
+        assert_eq!(said(&headers(NAME, &["a", "a", "a"]), &NAME), Said::Text("a"));
+        assert_eq!(said(&headers(NAME, &["a", "a", "b"]), &NAME), Said::Garbled);
+        assert_eq!(said(&headers(NAME, &["a", "A"]), &NAME), Said::Garbled);
         assert_eq!(said(&headers(NAME, &["ü"]), &NAME), Said::Garbled);
     }
 }

@@ -27,12 +27,14 @@ const COMMENT: &[u8] = b":\n\n";
 pub struct Sse<S> {
     events: S,
     beat: Pin<Box<Sleep>>,
+    /// Whether anything was sent.
+    begun: bool,
 }
 
 impl<S> Sse<S> {
     /// A body of these events. It ends when they do.
     pub fn new(events: S) -> Self {
-        Self { events, beat: Box::pin(tokio::time::sleep(BEAT)) }
+        Self { events, beat: Box::pin(tokio::time::sleep(BEAT)), begun: false }
     }
 }
 
@@ -46,12 +48,15 @@ impl<S: Stream<Item = Event> + Unpin> HttpBody for Sse<S> {
             Poll::Ready(Some(event)) => frame(&event).into(),
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Pending => {
-                if this.beat.as_mut().poll(context).is_pending() {
+                // A stream that has nothing to say yet says so at once: there are proxies and clients for which an answer has not begun
+                // before the first byte of its body.
+                if this.begun && this.beat.as_mut().poll(context).is_pending() {
                     return Poll::Pending;
                 }
                 Bytes::from_static(COMMENT)
             }
         };
+        this.begun = true;
         this.beat.as_mut().reset(Instant::now() + BEAT);
         Poll::Ready(Some(Ok(Frame::data(data))))
     }
@@ -81,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_silent_stream_beats_and_one_that_speaks_does_not() {
+    async fn a_silent_stream_begins_at_once_and_beats_and_one_that_speaks_does_not() {
         let begun = Instant::now();
         let spoken = Box::pin(stream::once(async {
             tokio::time::sleep(BEAT - Duration::from_secs(1)).await;
@@ -92,6 +97,7 @@ mod tests {
             let data = body.frame().await.unwrap().unwrap().into_data().unwrap();
             (data, begun.elapsed().as_secs())
         };
+        assert_eq!(next().await, (Bytes::from_static(COMMENT), 0));
         assert_eq!(next().await, (Bytes::from_static(b"data: {}\n\n"), 14));
         assert_eq!(next().await, (Bytes::from_static(COMMENT), 29));
         assert_eq!(next().await, (Bytes::from_static(COMMENT), 44));
