@@ -2,6 +2,7 @@
 //
 // A tool that has no way to do a step throws `Cannot`, after it has tried what it can of it: so a step is `cannot` only if the rest holds.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 // Twice that of the clients which stay: here every question is a process that loads a megabyte of JavaScript, some forty in a round.
@@ -21,8 +22,6 @@ export const INITIAL = [TEXT, BLOB, WATCHED, BYSTANDER, ...Array.from({ length: 
 export class Cannot extends Error {}
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
-// What comes on stdin, line by line. Unread until it is asked for.
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 // What all tools have: a list without pages, and reads.
 export class Tool {
@@ -101,13 +100,16 @@ export class Tool {
   }
 }
 
-// The harness starts the host anew, or has ended the process that the client started.
+// The harness starts the host anew, or has ended the process that the client started. Only here is anything read from stdin, which may
+// be for a driver that this process starts.
 export async function restarted() {
+  const answer = createInterface({ input: process.stdin });
   say({ please: 'restart' });
   let late;
   const timeout = new Promise((_, reject) => (late = setTimeout(() => reject(new Error('no restart')), RESTART_MS)));
-  const { value } = await Promise.race([lines.next(), timeout]).finally(() => clearTimeout(late));
-  assert.equal(value, 'restarted');
+  const [line] = await Promise.race([once(answer, 'line'), timeout]).finally(() => clearTimeout(late));
+  answer.close();
+  assert.equal(line, 'restarted');
 }
 
 // In the order in which they are reported: the tool's method for each.
