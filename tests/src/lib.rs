@@ -7,6 +7,7 @@ mod client;
 mod command;
 mod host;
 mod http;
+pub mod matrix;
 mod pipe;
 
 use std::{future::Future, path::PathBuf, time::Duration};

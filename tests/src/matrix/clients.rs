@@ -1,0 +1,53 @@
+//! Which clients there are, how each is started, and which ways it has to the host.
+
+use serde::Serialize;
+
+/// How a client reaches the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// `wharf serve`, over Streamable HTTP.
+    Http,
+    /// The client starts `wharf serve --stdio`.
+    Stdio,
+    /// The client starts `wharf serve --stdio --attach URL`.
+    Attached,
+}
+
+/// What plays a client.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Driver {
+    /// A script of `tests/clients/`, run by node.
+    Node(&'static str),
+    /// A virtual environment of `tests/clients/`, and a script to be run by its Python.
+    Python(&'static str, &'static str),
+    /// The crate rmcp, in this process.
+    Rmcp,
+}
+
+/// One client in one of its modes.
+#[derive(Debug)]
+pub struct Client {
+    /// How drivers and `tests/clients/known.toml` name it.
+    pub id: &'static str,
+    pub(super) driver: Driver,
+    /// By which ways it is tried.
+    pub ways: &'static [Way],
+    /// The version of the protocol that it has to agree on with the host: a client that quietly fell back would be tried in the wrong era.
+    pub(super) protocol: &'static str,
+}
+
+const LEGACY: &str = "2025-11-25";
+const MODERN: &str = "2026-07-28";
+const ALL: &[Way] = &[Way::Http, Way::Stdio, Way::Attached];
+const TYPESCRIPT: Driver = Driver::Node("typescript/round.mjs");
+
+/// All of them, in the order of COMPATIBILITY.md.
+pub static CLIENTS: &[Client] = &[
+    Client { id: "ts-sdk", driver: TYPESCRIPT, ways: ALL, protocol: LEGACY },
+    Client { id: "ts-client-legacy", driver: TYPESCRIPT, ways: ALL, protocol: LEGACY },
+    Client { id: "ts-client-auto", driver: TYPESCRIPT, ways: ALL, protocol: MODERN },
+    Client { id: "ts-client-pinned", driver: TYPESCRIPT, ways: ALL, protocol: MODERN },
+    Client { id: "rmcp-legacy", driver: Driver::Rmcp, ways: ALL, protocol: LEGACY },
+    Client { id: "rmcp-modern", driver: Driver::Rmcp, ways: ALL, protocol: MODERN },
+];
