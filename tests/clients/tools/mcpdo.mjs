@@ -52,7 +52,7 @@ class Watch {
       look();
     });
     const over = this.ended.then(({ code, err }) => {
-      throw new Error(code === 0 ? 'resources/subscribe ends with the connection' : `resources/subscribe ended with ${code}: ${err.trim()}`);
+      throw new Error(`resources/subscribe ${code === 0 ? 'ends with the connection' : `ended with ${code}: ${err.trim()}`}`);
     });
     await within(ms, `no ${what}`, Promise.race([held, over]));
   }

@@ -17,7 +17,8 @@ export const BYSTANDER = 'matrix://fixture/bystander';
 export const MISSING = 'matrix://fixture/missing';
 export const ITEM = 'matrix://item/{name}';
 const PAGES = 2500;
-export const INITIAL = [TEXT, BLOB, WATCHED, BYSTANDER, ...Array.from({ length: PAGES }, (_, n) => `matrix://page/${String(n + 1).padStart(4, '0')}`)];
+const page = (_, n) => `matrix://page/${String(n + 1).padStart(4, '0')}`;
+export const INITIAL = [TEXT, BLOB, WATCHED, BYSTANDER, ...Array.from({ length: PAGES }, page)];
 
 export class Cannot extends Error {}
 
@@ -74,8 +75,8 @@ export class Tool {
     const error = await this.refused(MISSING);
     assert.match(error.message, /not found/);
     await this.readsText();
-    if (!error.message.includes(MISSING)) throw new Cannot(`of an error it prints the message alone, and no code or data: ${error.message}`);
-    return error.message;
+    if (error.message.includes(MISSING)) return error.message;
+    throw new Cannot(`of an error it prints the message alone, and no code or data: ${error.message}`);
   }
 
   // A change of the list: the host asks a provider for its list once a second at the most, and a tool that is not told looks again.
