@@ -281,7 +281,7 @@ async def play(adapter, era, url, command):
     watchdog.daemon = True
     watchdog.start()
 
-    identity = {"client": adapter.PACKAGE, "version": importlib.metadata.version(adapter.PACKAGE), "protocol": None}
+    identity = {"client": adapter.PACKAGE, "version": importlib.metadata.version(adapter.PACKAGE), "protocol": "none"}
     for step, play_step in STEPS.items():
         begun = time.monotonic()
         connected = round_.link is not None and round_.link.client is not None

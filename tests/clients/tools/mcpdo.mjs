@@ -52,7 +52,7 @@ class Watch {
       look();
     });
     const over = this.ended.then(({ code, err }) => {
-      throw new Error(`resources/subscribe ended with ${code}: ${err.trim().split('\n').at(-1)}`);
+      throw new Error(`resources/subscribe ${code === 0 ? 'ends with the connection' : `ended with ${code}: ${err.trim()}`}`);
     });
     await within(ms, `no ${what}`, Promise.race([held, over]));
   }
@@ -192,7 +192,7 @@ export class Mcpdo extends Tool {
     await this.text(WATCHED);
     await this.#endWatches();
     await this.#watch(WATCHED);
-    return `the next command connects by itself, and it has to subscribe again: ${why.message.replace(/ ended with 0: $/, " ends with the connection")}`;
+    return `the next command connects by itself, and it has to subscribe again: ${why.message}`;
   }
 
   async close() {

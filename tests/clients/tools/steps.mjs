@@ -2,9 +2,11 @@
 //
 // A tool that has no way to do a step throws `Cannot`, after it has tried what it can of it: so a step is `cannot` only if the rest holds.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-const ROUND_MS = 90_000;
+// Twice that of the clients which stay: here every question is a process that loads a megabyte of JavaScript, some forty in a round.
+const ROUND_MS = 180_000;
 // The harness starts a host meanwhile.
 const RESTART_MS = 60_000;
 
@@ -15,13 +17,12 @@ export const BYSTANDER = 'matrix://fixture/bystander';
 export const MISSING = 'matrix://fixture/missing';
 export const ITEM = 'matrix://item/{name}';
 const PAGES = 2500;
-export const INITIAL = [TEXT, BLOB, WATCHED, BYSTANDER, ...Array.from({ length: PAGES }, (_, n) => `matrix://page/${String(n + 1).padStart(4, '0')}`)];
+const page = (_, n) => `matrix://page/${String(n + 1).padStart(4, '0')}`;
+export const INITIAL = [TEXT, BLOB, WATCHED, BYSTANDER, ...Array.from({ length: PAGES }, page)];
 
 export class Cannot extends Error {}
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
-// What comes on stdin, line by line. Unread until it is asked for.
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 // What all tools have: a list without pages, and reads.
 export class Tool {
@@ -74,8 +75,8 @@ export class Tool {
     const error = await this.refused(MISSING);
     assert.match(error.message, /not found/);
     await this.readsText();
-    if (!error.message.includes(MISSING)) throw new Cannot(`of an error it prints the message alone, and no code or data: ${error.message}`);
-    return error.message;
+    if (error.message.includes(MISSING)) return error.message;
+    throw new Cannot(`of an error it prints the message alone, and no code or data: ${error.message}`);
   }
 
   // A change of the list: the host asks a provider for its list once a second at the most, and a tool that is not told looks again.
@@ -100,13 +101,16 @@ export class Tool {
   }
 }
 
-// The harness starts the host anew, or has ended the process that the client started.
+// The harness starts the host anew, or has ended the process that the client started. Only here is anything read from stdin, which may
+// be for a driver that this process starts.
 export async function restarted() {
+  const answer = createInterface({ input: process.stdin });
   say({ please: 'restart' });
   let late;
   const timeout = new Promise((_, reject) => (late = setTimeout(() => reject(new Error('no restart')), RESTART_MS)));
-  const { value } = await Promise.race([lines.next(), timeout]).finally(() => clearTimeout(late));
-  assert.equal(value, 'restarted');
+  const [line] = await Promise.race([once(answer, 'line'), timeout]).finally(() => clearTimeout(late));
+  answer.close();
+  assert.equal(line, 'restarted');
 }
 
 // In the order in which they are reported: the tool's method for each.
@@ -156,7 +160,7 @@ export async function play(tool, { name, version }) {
     }
     if (step === 'connect') {
       protocol = outcome === 'ok' ? detail : null;
-      say({ client: name, version, protocol });
+      say({ client: name, version, protocol: protocol ?? 'none' });
       detail = protocol === null ? detail : '';
     }
     ends(outcome, detail ?? '');
