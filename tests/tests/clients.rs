@@ -32,8 +32,7 @@ rounds! {
     mcpdo_gets_whole_rounds_in_the_modern_era: "mcpdo-modern",
     mcp_remote_gets_whole_rounds_in_the_legacy_era: "mcp-remote",
     mcp_remote_gets_whole_rounds_in_the_modern_era: "mcp-remote-modern",
-    supergateway_gets_whole_rounds_in_the_legacy_era: "supergateway",
-    supergateway_gets_whole_rounds_in_the_modern_era: "supergateway-modern",
+    supergateway_gets_whole_rounds: "supergateway",
 }
 
 #[test]

@@ -41,6 +41,9 @@ the results of `cargo xtask test`, which fails if this page says something else:
 Ways: `http` is `wharf serve`; `stdio` is `wharf serve --stdio`, started by the client; `attached` is `wharf serve --stdio --attach URL`, started
 by the client, where the host behind it is the one that is restarted.
 
+Not in the table: supergateway 4.0.0 in the modern era, in which it starts a process of the host for each request, so that cursors,
+subscriptions and whatever else lives longer than a request are lost in it.
+
 ✓ it does · – the client has no way to do it · ✗ it fails · the number is the reason, below.
 ";
 
