@@ -163,6 +163,8 @@ class Round {
 
   async unsubscribe() {
     await this.connection.unsubscribe([WATCHED, BYSTANDER]);
+    // What was on its way when the server heard of it may arrive until this does.
+    await this.text(TEXT);
     const before = this.heard.updates(WATCHED);
     await this.act('update');
     // Told later than an update would be.

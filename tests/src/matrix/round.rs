@@ -82,7 +82,7 @@ async fn played(place: usize, client: &'static Client, way: Way) -> Result<(Repo
         }
         Way::Stdio => {
             let folder = setup.prepare().await?;
-            let command = leaving_its_pid(&folder.path().join(PID), &wharf, &folder.path().join("wharf.toml"));
+            let command = leaving_its_pid(folder.path(), &wharf)?;
             (Served::Folder(folder), Target::Command(command))
         }
     };
@@ -112,12 +112,15 @@ async fn played(place: usize, client: &'static Client, way: Way) -> Result<(Repo
     Ok((report, served.log()))
 }
 
-/// `wharf serve --stdio` in a shell that becomes it.
-fn leaving_its_pid(pid: &Path, wharf: &str, config: &Path) -> Vec<String> {
+/// `wharf serve --stdio`, as a script that leaves its process id and becomes the host. Two words, and no options among them: some clients
+/// take the options of a command for their own.
+fn leaving_its_pid(folder: &Path, wharf: &str) -> Result<Vec<String>> {
+    let script = folder.join("serve");
+    let (pid, config) = (folder.join(PID), folder.join("wharf.toml"));
     // The last line counts: a client may ask a first process what it speaks, and then start another.
-    let script = "echo $$ >> \"$0\"; exec \"$@\"";
-    let (pid, config) = (pid.to_string_lossy(), config.to_string_lossy());
-    ["sh", "-c", script, &pid, wharf, "serve", "--stdio", "--config", &config].map(str::to_owned).into()
+    let text = format!("echo $$ >> '{}'; exec '{wharf}' serve --stdio --config '{}'\n", pid.display(), config.display());
+    fs::write(&script, text)?;
+    Ok(vec!["sh".into(), script.to_string_lossy().into_owned()])
 }
 
 impl Served {

@@ -219,6 +219,8 @@ impl Round {
 
     async fn unsubscribe(&mut self) -> Result<()> {
         self.open()?.unsubscribe(&[WATCHED, BYSTANDER]).await?;
+        // What was on its way when the server heard of it may arrive until this does.
+        self.text(TEXT).await?;
         let before = self.updates();
         self.act("update").await?;
         // Told later than an update would be.
