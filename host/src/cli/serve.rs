@@ -1,9 +1,9 @@
 //! `wharf serve`.
 
 use std::{
+    collections::HashSet,
     io,
     net::SocketAddr,
-    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -11,17 +11,21 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tokio::{net::TcpListener, sync::oneshot};
 use wharf::{
-    config::Config,
-    host::Host,
-    plugins::{Fate, Plan, Report},
-    transport::http::{HttpSettings, PATH},
+    host::{Builder, Host},
+    plugins::Report,
+    transport::http::HttpSettings,
 };
 
 use super::{
-    attach, compile,
+<<<<<<< HEAD
+    attach, compile, connect,
     output::{self, count},
+=======
+    attach, compile,
+>>>>>>> wip/reload
     signals::Signals,
     sources::{SourceArgs, Sources},
+    voice::Voice,
 };
 
 /// Where it listens if nothing else is said.
@@ -54,28 +58,20 @@ impl Args {
     }
 }
 
-/// What the user is told: lines for people, or log events.
-#[derive(Clone, Copy)]
-struct Voice {
-    json: bool,
-    /// Only what is wrong: clients keep what a server says on stderr, and show it as its faults.
-    quiet: bool,
-}
-
 pub(super) fn run(args: Args, json: bool) -> Result<()> {
     if let Some(url) = args.attach {
         return attach::run(&url);
     }
     let voice = Voice { json, quiet: args.stdio };
-    let Sources { config, plugins } = args.sources.read()?;
+    let sources = args.sources.read()?;
     if args.stdio {
-        return run_to_end(serve_stdio(config, plugins, voice));
+        return run_to_end(serve_stdio(sources, voice));
     }
-    let address = match args.http.or(config.server.http) {
+    let address = match args.http.or(sources.config.server.http) {
         Some(address) => address,
         None => DEFAULT_HTTP.parse().context("the default address")?,
     };
-    run_to_end(serve(config, plugins, address, voice))
+    run_to_end(serve(sources, address, voice))
 }
 
 /// Runs what needs a runtime.
@@ -88,12 +84,18 @@ pub(super) fn run_to_end<T>(work: impl Future<Output = Result<T>>) -> Result<T> 
     done
 }
 
+/// A host of these files, which follows them.
+fn builder(Sources { config, plugins, file }: Sources, voice: Voice) -> Builder {
+    let builder = Host::builder().config(config).config_file(file).plugins(plugins).compilation(compile::compilation());
+    builder.on_notice(move |notice| voice.notice(&notice))
+}
+
 /// Serves one client until it closes stdin, or a signal comes.
-async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<()> {
+async fn serve_stdio(sources: Sources, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let report = move |report: Report| voice.report(&report);
-    let builder = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation());
-    let host = builder.loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    let plugins = sources.plugins.clone();
+    let host = builder(sources, voice).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
     let shutdown = async {
         signals.next().await;
@@ -111,7 +113,7 @@ async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<(
     }
 }
 
-async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voice) -> Result<()> {
+async fn serve(sources: Sources, address: SocketAddr, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let listener = match TcpListener::bind(address).await {
         Ok(listener) => listener,
@@ -123,20 +125,21 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
     let address = listener.local_addr().context("cannot tell the address listened on")?;
     let settings = HttpSettings {
         bind: Some(address),
-        allowed_origins: config.server.allowed_origins.clone(),
-        allowed_hosts: config.server.allowed_hosts.clone(),
+        allowed_origins: sources.config.server.allowed_origins.clone(),
+        allowed_hosts: sources.config.server.allowed_hosts.clone(),
     };
     voice.greet(address);
 
-    let done: Arc<Mutex<Vec<Arc<str>>>> = Arc::default();
+    let done: Arc<Mutex<HashSet<Arc<str>>>> = Arc::default();
     let report = {
         let done = done.clone();
         move |report: Report| {
             voice.report(&report);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push(report.name);
+            done.lock().unwrap_or_else(PoisonError::into_inner).insert(report.name);
         }
     };
-    let host = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation()).on_report(report).start().await?;
+    let plugins = sources.plugins.clone();
+    let host = builder(sources, voice).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();
@@ -146,7 +149,7 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
     let impatient = async {
         tokio::time::sleep(PATIENCE).await;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        voice.still_loading(planned.iter().filter(|name| !done.contains(name)));
+        voice.still_loading(planned.iter().filter(|name| !done.contains(*name)));
         std::future::pending().await
     };
     tokio::select! {
@@ -162,6 +165,7 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
         () = signals.next() => bail!("ended before everything was done"),
     }
 }
+<<<<<<< HEAD
 
 impl Voice {
     fn say(self, line: &str) {
@@ -180,12 +184,13 @@ impl Voice {
         }
         eprintln!(
             "Wharf {version} serves MCP at {url}\n\n\
-             Claude Code  claude mcp add --transport http wharf {url}\n\
-             Codex        codex mcp add wharf --url {url}\n\
-             Gemini CLI   gemini mcp add --transport http wharf {url}\n\
-             VS Code      code --add-mcp '{{\"name\":\"wharf\",\"type\":\"http\",\"url\":\"{url}\"}}'\n\n\
+             To connect an agent, in its project's folder:\n  \
+             {hint}\n\
+             Or one of {others}.\n\n\
              Ctrl-C ends it.\n",
             version = env!("CARGO_PKG_VERSION"),
+            hint = connect::hint(address, &url),
+            others = connect::others(),
         );
     }
 
@@ -238,3 +243,5 @@ impl Voice {
         }
     }
 }
+=======
+>>>>>>> wip/reload
