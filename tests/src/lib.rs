@@ -9,6 +9,7 @@ mod command;
 mod dialogue;
 mod host;
 mod http;
+pub mod matrix;
 mod pattern;
 mod pipe;
 mod running;

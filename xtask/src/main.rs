@@ -5,6 +5,7 @@
 
 mod bench;
 mod clients;
+mod compatibility;
 mod conformance;
 mod demo;
 mod guests;
@@ -23,10 +24,12 @@ const USAGE: &str = "\
 Usage: cargo xtask TASK
 
   demo [--http ADDR]          build the host and the example providers, and serve them
-  test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, conformance, doc
+  test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, compatibility,
+                              conformance, doc
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
   guests --dir DIR [--to DIR] build the provider in DIR, and put it into plugins/ or the folder named
   clients                     install the MCP clients of the end-to-end tests
+  compatibility               write COMPATIBILITY.md, from what the clients' rounds in the last test run left
   conformance                 MCP's official conformance suite against the host
   bench [read|list|memory]    the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
                               --quick for a look, --only CASE for some of it, --json FILE
@@ -46,6 +49,7 @@ enum Task {
     Guests { toolchain: Choice },
     Guest { dir: PathBuf, to: Option<PathBuf> },
     Clients,
+    Compatibility,
     Conformance,
     Bench(Bench),
 }
@@ -73,6 +77,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
         "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
         "bench" => Ok(Task::Bench(Bench::parse(rest)?)),
         "clients" if rest.is_empty() => Ok(Task::Clients),
+        "compatibility" if rest.is_empty() => Ok(Task::Compatibility),
         "conformance" if rest.is_empty() => Ok(Task::Conformance),
         "help" | "-h" | "--help" => Ok(Task::Help),
         _ => bail!("there is no task `{}`", arguments.join(" ")),
@@ -88,6 +93,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
         Task::Guest { dir, to } => guests::build_one(&repo, Choice::from_user(None)?, &dir, to.as_deref())?,
         Task::Clients => clients::install(&repo)?,
+        Task::Compatibility => compatibility::write(&repo)?,
         Task::Conformance => conformance::build_and_run(&repo)?,
         Task::Bench(what) => what.run(&repo)?,
     }
