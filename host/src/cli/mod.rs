@@ -5,6 +5,7 @@ mod check;
 mod compile;
 mod complete;
 mod config;
+mod connect;
 mod dev;
 mod explain;
 mod list;
@@ -59,6 +60,8 @@ enum Command {
     New(new::Args),
     /// Checks a wharf.toml, or gives its schema
     Config(config::Args),
+    /// Connects an agent: prints its configuration, or writes it into the agent's file
+    Connect(connect::Args),
     /// Records that you have read a wharf.toml and want what it grants
     Trust(trust::Args),
     /// Writes the contract for providers, as WIT files
@@ -102,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Dev(args) => done(dev::run(args, logging.is_json())),
         Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),
+        Command::Connect(args) => connect::run(args),
         Command::Trust(args) => done(trust::run(args)),
         Command::Wit(args) => done(wit::run(args)),
         Command::CompileComponent(_) => Ok(ExitCode::SUCCESS),

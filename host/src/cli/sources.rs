@@ -8,7 +8,7 @@ use wharf::config::{Config, ConfigFile, Trust};
 /// The file that is used if it is there and no other is given.
 pub(super) const DEFAULT_CONFIG: &str = "wharf.toml";
 /// The folder beside the wharf.toml, or in the current folder.
-const DEFAULT_PLUGINS: &str = "plugins";
+pub(super) const DEFAULT_PLUGINS: &str = "plugins";
 
 /// Where the providers are.
 #[derive(clap::Args)]

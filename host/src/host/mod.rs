@@ -320,7 +320,7 @@ impl Host {
             stop.await;
             self.end_streams();
         };
-        http::serve(listener, self.router(settings), Plain, Limits::default(), stopping).await;
+        http::serve(listener, http::service(self.server.clone(), settings), Plain, Limits::default(), stopping).await;
         self.close().await;
     }
 

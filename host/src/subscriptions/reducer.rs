@@ -275,6 +275,8 @@ impl Reducer {
                 self.advance(&uri);
             }
         }
+        let places = &self.snapshot.places;
+        self.early.retain(|slot, _| places.iter().any(|place| place.slot == *slot));
         let published: Vec<_> = self
             .early
             .iter()

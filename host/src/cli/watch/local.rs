@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use wharf::{
     catalog::{Caller, ReadError},
     host::Host,
-    mcp::encode::ContentsJson,
+    mcp::encode,
     subscriptions::Notice,
 };
 
@@ -65,8 +65,8 @@ async fn follow(host: &Host, uris: &[String], screen: &mut Screen) -> Result<()>
 async fn read(host: &Host, uri: &str) -> Result<Content> {
     Ok(match host.catalog().read(&Caller, uri).await {
         Ok(answered) => {
-            let parts = answered.contents.iter().map(|part| serde_json::to_value(ContentsJson(part, uri)));
-            Content::Parts(parts.collect::<Result<_, _>>().context("cannot write JSON")?)
+            let contents = encode::contents(&answered.contents, uri).context("cannot write JSON")?;
+            Content::Parts(serde_json::from_slice(&contents).context("cannot read JSON")?)
         }
         Err(ReadError::NotFound) => Content::NotFound,
         Err(ReadError::Provider { provider, error }) => Content::Failed(format!("{provider}: {}", reason(&error))),

@@ -1,181 +1,15 @@
-//! Generations, with a paused clock and providers that are Rust values: the files are a map, and loading one takes as long as the test says.
+//! Generations, with a paused clock.
 
-use std::{collections::HashMap, path::Path};
+mod world;
 
-use futures_util::{FutureExt, future::BoxFuture};
 use tokio::sync::Semaphore;
 
+use self::world::{LOADING, Shop, URI, Workshop, World, planned};
 use super::{super::Loader, *};
 use crate::{
-    catalog::{Caller, ReadError, Rules},
-    provider::{
-        Body, Occurrence,
-        memory::{Memory, live},
-        wasm::Limits,
-    },
+    catalog::{Caller, ReadError},
+    provider::{Body, Occurrence, wasm::Limits},
 };
-
-const URI: &str = "x://a";
-const LOADING: Duration = Duration::from_secs(3);
-
-/// The files, and what is made of them.
-#[derive(Default)]
-struct Shop {
-    files: Mutex<HashMap<&'static str, String>>,
-    /// Raised when a file is touched.
-    touched: Mutex<u64>,
-    /// What each version that was made lists and says, by its text.
-    made: Mutex<Vec<(String, Arc<Memory>)>>,
-    queue: Arc<EventQueue>,
-    /// Loading waits for permits, if it is there.
-    gate: Mutex<Option<Arc<Semaphore>>>,
-    /// Called while a file is being loaded.
-    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-}
-
-#[derive(Clone)]
-struct Workshop(Arc<Shop>);
-
-impl Workshop {
-    fn text(&self, path: &Path) -> Option<String> {
-        self.0.files.lock().get(path.to_str().unwrap()).cloned()
-    }
-}
-
-impl Factory for Workshop {
-    fn fingerprint(&self, path: &Path) -> BoxFuture<'static, Fingerprint> {
-        let content = self.text(path).ok_or_else(|| LoadError::File("no such file".into()));
-        let content = content.map(|text| blake3::hash(text.as_bytes()));
-        let touched = *self.0.touched.lock();
-        async move { Fingerprint::stamped(content, touched) }.boxed()
-    }
-
-    fn glance(&self, _path: &Path) -> BoxFuture<'static, Fingerprint> {
-        let touched = *self.0.touched.lock();
-        async move { Fingerprint::stamped(Err(LoadError::Empty), touched) }.boxed()
-    }
-
-    fn make(&self, planned: Planned, announcer: Announcer) -> BoxFuture<'static, Result<Made, LoadError>> {
-        let this = self.clone();
-        async move {
-            let text = this.text(&planned.path).ok_or_else(|| LoadError::File("no such file".into()))?;
-            let gate = this.0.gate.lock().clone();
-            if let Some(gate) = gate {
-                gate.acquire().await.unwrap().forget();
-            }
-            let meanwhile = this.0.meanwhile.lock().take();
-            meanwhile.into_iter().for_each(|meanwhile| meanwhile());
-            if text.starts_with("bad") {
-                return Err(LoadError::Invalid(text));
-            }
-            let provider = Memory::made(announcer, live());
-            provider.put(URI, &text);
-            if text.starts_with("unlisted") {
-                provider.shelf.lock().list_error = Some(Error::unavailable(text.clone()));
-            }
-            this.0.made.lock().push((text, provider.clone()));
-            Ok(Made { provider, load: Duration::ZERO, compile: None, start: Duration::ZERO })
-        }
-        .boxed()
-    }
-}
-
-struct World {
-    shop: Arc<Shop>,
-    catalog: Arc<Catalog>,
-    loader: Loader,
-    plan: Vec<Planned>,
-    revisions: u64,
-    rests: HashMap<Arc<str>, Resting>,
-    reports: Arc<Mutex<Vec<Report>>>,
-}
-
-fn planned(name: &str) -> Planned {
-    Planned { spec: Spec::new(name), rules: Rules::default(), path: name.into() }
-}
-
-impl World {
-    /// A host that serves these files.
-    async fn new(files: &[(&'static str, &str)]) -> Self {
-        let shop = Arc::<Shop>::default();
-        for (name, text) in files {
-            shop.files.lock().insert(name, (*text).to_owned());
-        }
-        let catalog = Catalog::new(LOADING, [0; 8]);
-        let reports = Arc::<Mutex<Vec<Report>>>::default();
-        let loader = Loader::with(Workshop(shop.clone()), catalog.clone(), shop.queue.clone(), {
-            let reports = reports.clone();
-            move |report| reports.lock().push(report)
-        });
-        let plan = files.iter().map(|(name, _)| planned(name)).collect();
-        let mut world = Self { shop, catalog, loader, plan, revisions: 0, rests: HashMap::new(), reports };
-        world.follow().await;
-        world
-    }
-
-    async fn follow(&mut self) {
-        self.followed();
-        self.loader.tried().await;
-        self.rest().await;
-    }
-
-    fn followed(&self) {
-        let there = Resting { there: true, revision: 0 };
-        self.loader.follow(&self.plan, |planned| self.rests.get(&planned.spec.name).copied().unwrap_or(there));
-    }
-
-    /// Another content of a file, which has come to rest.
-    fn write(&mut self, name: &'static str, text: &str) {
-        self.shop.files.lock().insert(name, text.to_owned());
-        self.touch(name, true);
-    }
-
-    fn remove(&mut self, name: &'static str) {
-        self.shop.files.lock().remove(name);
-        self.touch(name, false);
-    }
-
-    fn touch(&mut self, name: &str, there: bool) {
-        self.revisions += 1;
-        *self.shop.touched.lock() += 1;
-        self.rests.insert(name.into(), Resting { there, revision: self.revisions });
-        self.followed();
-    }
-
-    /// Lets everybody do what is to be done now.
-    async fn rest(&self) {
-        for _ in 0..50 {
-            tokio::task::yield_now().await;
-        }
-    }
-
-    async fn read(&self) -> Result<String, ReadError> {
-        self.catalog.read(&Caller, URI).await.map(|answered| match &answered.contents[0].body {
-            Body::Text(text) => text.clone(),
-            Body::Blob(_) => unreachable!("only texts here"),
-        })
-    }
-
-    fn made(&self) -> Vec<String> {
-        self.shop.made.lock().iter().map(|(text, _)| text.clone()).collect()
-    }
-
-    /// The provider that was made of this text; only looked at, so that it can end.
-    fn calls(&self, text: &str) -> Vec<String> {
-        self.shop.made.lock().iter().find(|(of, _)| of == text).map(|(_, provider)| provider.calls()).unwrap_or_default()
-    }
-
-    fn fates(&self) -> Vec<String> {
-        let fate = |report: Report| match report.fate {
-            Fate::Loaded(loaded) if loaded.replaced => format!("replaced {}", report.name),
-            Fate::Loaded(_) => format!("loaded {}", report.name),
-            Fate::Refused { reason, serving } => format!("refused {} ({serving}): {reason}", report.name),
-            Fate::Restored => format!("restored {}", report.name),
-            Fate::Removed => format!("removed {}", report.name),
-        };
-        std::mem::take(&mut *self.reports.lock()).into_iter().map(fate).collect()
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn law_5_a_new_version_serves_once_it_is_whole_and_the_one_before_till_then() {
@@ -329,6 +163,19 @@ async fn a_provider_that_is_taken_away_owns_nothing_and_ends() {
     world.rest().await;
     assert_eq!(world.read().await.unwrap(), "two");
     assert_eq!(world.fates()[2..], ["removed p", "removed q", "loaded q"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_named_before_its_file_is_there_serves_once_it_is() {
+    let mut world = World::new(&[("q", "two")]).await;
+    world.fates();
+    world.plan.insert(0, planned("p"));
+    world.rests.insert("p".into(), Resting { there: false, revision: 0 });
+    world.follow().await;
+    assert_eq!(world.fates(), ["refused p (false): no such file"]);
+    world.write("p", "one");
+    world.rest().await;
+    assert_eq!((world.read().await.unwrap().as_str(), world.fates()), ("one", vec!["loaded p".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,8 @@
 mod hints;
 mod scan;
 mod settling;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::{

@@ -220,7 +220,8 @@ impl Way {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 

@@ -9,43 +9,15 @@ use std::{
     time::Duration,
 };
 
-use super::super::reducer::{Effect, ListenerId, Reducer, Ticket, Timer};
+pub use super::player::Verdict;
+use super::{
+    super::reducer::{Effect, ListenerId, Reducer, Ticket, Timer},
+    player::{Player, verdict},
+};
 use crate::{
     catalog::{Candidate, Lists, Merged, Place, Rules, Serving, Snapshot, State},
-    provider::{
-        Announcer, Error, EventQueue, Offers, Provider, ResourceInfo, Source, TemplateInfo, Updated,
-        memory::{Memory, live},
-    },
+    provider::{Error, EventQueue, Provider, ResourceInfo, Source, TemplateInfo, Updated, memory::Memory},
 };
-
-/// What a provider says to subscribing and reading one URI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    Accepts,
-    NotFound,
-    /// Reads, but cannot be watched.
-    Denies,
-}
-
-/// A provider as the test sees it.
-pub struct Player {
-    pub source: Source,
-    pub announcer: Announcer,
-    memory: Arc<Memory>,
-    pub present: bool,
-    pub alive: bool,
-    /// What the reducer has not been told yet of its instance.
-    fell: bool,
-    rose: bool,
-    pub lists: BTreeSet<String>,
-    pub verdicts: BTreeMap<String, Verdict>,
-    /// Its next `subscribe` fails for now.
-    pub fails: bool,
-    /// And so does the next read that looks whether it is the owner, which then counts as one (design §2).
-    pub fails_to_read: bool,
-    /// Raised at each change of a content.
-    versions: BTreeMap<String, u64>,
-}
 
 struct InFlight {
     candidate: Candidate,
@@ -95,24 +67,7 @@ impl World {
     /// Providers of one template `x://{name}` each; those in `without` have no subscriptions.
     pub fn new(count: u32, without: &[u32]) -> Self {
         let queue = Arc::<EventQueue>::default();
-        let players = (0..count).map(|slot| {
-            let offers = if without.contains(&slot) { Offers::default() } else { live() };
-            let memory = Memory::new(slot, &queue, offers);
-            Player {
-                source: memory.announcer.source(),
-                announcer: memory.announcer.clone(),
-                memory,
-                present: true,
-                alive: true,
-                fell: false,
-                rose: false,
-                lists: BTreeSet::new(),
-                verdicts: BTreeMap::new(),
-                fails: false,
-                fails_to_read: false,
-                versions: BTreeMap::new(),
-            }
-        });
+        let players = (0..count).map(|slot| Player::new(slot, !without.contains(&slot), &queue));
         let players = players.collect();
         let mut world = Self {
             reducer: Reducer::new(Arc::default()),
@@ -429,16 +384,5 @@ impl World {
         let Some(source) = self.owner(uri) else { return true };
         let player = &self.players[source.slot as usize];
         Provider::offers(&*player.memory).subscriptions && verdict(player, uri) == Verdict::Accepts
-    }
-}
-
-fn verdict(player: &Player, uri: &str) -> Verdict {
-    let lists = player.lists.contains(uri);
-    match player.verdicts.get(uri) {
-        None if lists => Verdict::Accepts,
-        None => Verdict::NotFound,
-        // One without subscriptions is taken at its word (design §2): what it lists, it has.
-        Some(Verdict::NotFound) if lists && !Provider::offers(&*player.memory).subscriptions => Verdict::Accepts,
-        Some(verdict) => *verdict,
     }
 }
