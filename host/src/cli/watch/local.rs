@@ -65,8 +65,8 @@ async fn follow(host: &Host, uris: &[String], screen: &mut Screen) -> Result<()>
 async fn read(host: &Host, uri: &str) -> Result<Content> {
     Ok(match host.catalog().read(&Caller, uri).await {
         Ok(answered) => {
-            let json = encode::contents(&answered.contents, uri).context("cannot write JSON")?;
-            Content::Parts(serde_json::from_slice(&json)?)
+            let contents = encode::contents(&answered.contents, uri).context("cannot write JSON")?;
+            Content::Parts(serde_json::from_slice(&contents).context("cannot read JSON")?)
         }
         Err(ReadError::NotFound) => Content::NotFound,
         Err(ReadError::Provider { provider, error }) => Content::Failed(format!("{provider}: {}", reason(&error))),
