@@ -176,6 +176,7 @@ impl Connection {
     }
 
     /// Also to changes of the list, where they have to be asked for; again after an interruption, too.
+    #[expect(deprecated, reason = "the legacy era is tried, too")]
     async fn subscribe(&mut self, uris: &[&str]) -> Result<()> {
         if self.is_modern()? {
             self.unsubscribe(&[]).await?;
@@ -192,6 +193,7 @@ impl Connection {
         Ok(())
     }
 
+    #[expect(deprecated, reason = "the legacy era is tried, too")]
     async fn unsubscribe(&mut self, uris: &[&str]) -> Result<()> {
         if let Some(updates) = self.updates.take() {
             updates.end().await?;
