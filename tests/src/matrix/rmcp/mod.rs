@@ -115,7 +115,11 @@ impl Connection {
         };
         let handler = Handler(heard.clone());
         let service = match target {
-            Target::Url(url) => handler.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url.as_str()), mode).await?,
+            Target::Url(url) => {
+                // Whether it was there already is of no interest.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                handler.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url.as_str()), mode).await?
+            }
             Target::Command(words) => {
                 let (program, arguments) = words.split_first().context("no command")?;
                 let mut command = Command::new(program);
