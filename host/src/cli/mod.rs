@@ -8,6 +8,7 @@ mod config;
 mod connect;
 mod dev;
 mod explain;
+mod lab;
 mod list;
 mod logging;
 mod new;
@@ -54,6 +55,8 @@ enum Command {
     Explain(explain::Args),
     /// Loads one component and asks it in the sandbox: names every rule it breaks
     Check(check::Args),
+    /// Finds out what a client does with resources: serves one that changes, and says which steps the client took
+    Lab(lab::Args),
     /// Builds a provider at each save, serves it, and shows what happens
     Dev(dev::Args),
     /// Makes a provider's project, ready to build
@@ -102,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Complete(args) => done(complete::run(args)),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
+        Command::Lab(args) => lab::run(args),
         Command::Dev(args) => done(dev::run(args, logging.is_json())),
         Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),
