@@ -14,6 +14,7 @@ mod logging;
 mod new;
 mod once;
 mod output;
+mod probe;
 mod read;
 mod serve;
 mod signals;
@@ -63,6 +64,8 @@ enum Command {
     New(new::Args),
     /// Checks a wharf.toml, or gives its schema
     Config(config::Args),
+    /// Plays the ideal client against any MCP server, and says which step fails
+    Probe(probe::Args),
     /// Connects an agent: prints its configuration, or writes it into the agent's file
     Connect(connect::Args),
     /// Records that you have read a wharf.toml and want what it grants
@@ -106,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
         Command::Lab(args) => lab::run(args),
+        Command::Probe(args) => probe::run(args),
         Command::Dev(args) => done(dev::run(args, logging.is_json())),
         Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),
