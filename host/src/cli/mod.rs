@@ -8,11 +8,13 @@ mod config;
 mod connect;
 mod dev;
 mod explain;
+mod lab;
 mod list;
 mod logging;
 mod new;
 mod once;
 mod output;
+mod probe;
 mod read;
 mod serve;
 mod signals;
@@ -54,12 +56,16 @@ enum Command {
     Explain(explain::Args),
     /// Loads one component and asks it in the sandbox: names every rule it breaks
     Check(check::Args),
+    /// Finds out what a client does with resources: serves one that changes, and says which steps the client took
+    Lab(lab::Args),
     /// Builds a provider at each save, serves it, and shows what happens
     Dev(dev::Args),
     /// Makes a provider's project, ready to build
     New(new::Args),
     /// Checks a wharf.toml, or gives its schema
     Config(config::Args),
+    /// Plays the ideal client against any MCP server, and says which step fails
+    Probe(probe::Args),
     /// Connects an agent: prints its configuration, or writes it into the agent's file
     Connect(connect::Args),
     /// Records that you have read a wharf.toml and want what it grants
@@ -102,6 +108,8 @@ pub fn main() -> ExitCode {
         Command::Complete(args) => done(complete::run(args)),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
+        Command::Lab(args) => lab::run(args),
+        Command::Probe(args) => probe::run(args),
         Command::Dev(args) => done(dev::run(args, logging.is_json())),
         Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),

@@ -27,7 +27,7 @@ mod direct;
 mod following;
 mod notice;
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::Router;
 use tokio::{
@@ -43,7 +43,7 @@ use self::{direct::Direct, following::Following};
 use crate::{
     catalog::{Caller, Catalog},
     config::{Config, ConfigFile, Watch},
-    mcp::{Info, Server, pipe::Local},
+    mcp::{Info, Server, observe::Observer, pipe::Local},
     plugins::{
         Loader, Plan, Report,
         watch::{View, Watching},
@@ -92,6 +92,7 @@ pub struct Builder {
     watch: Option<Watch>,
     report: Option<Box<dyn Fn(Report) + Send + Sync>>,
     notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Builder {
@@ -153,6 +154,13 @@ impl Builder {
         self
     }
 
+    /// Sees the messages of all connections.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     /// Starts it. It answers at once, and loads its providers meanwhile. Needs a tokio runtime, multi-threaded if there are components.
     ///
     /// # Errors
@@ -160,7 +168,7 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer } = self;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
         let subscriptions = Subscriptions::new(catalog.clone());
@@ -172,7 +180,11 @@ impl Builder {
             version: env!("CARGO_PKG_VERSION").into(),
             instructions: Some(INSTRUCTIONS.into()),
         };
-        let server = Arc::new(Server::new(catalog.clone(), subscriptions.clone(), info));
+        let server = Server::new(catalog.clone(), subscriptions.clone(), info);
+        let server = Arc::new(match observer {
+            Some(observer) => server.observed(observer),
+            None => server,
+        });
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
         let loader = Loader::new(Runtime::with(compilation)?, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ())));
         let loader = Arc::new(loader);
@@ -320,7 +332,9 @@ impl Host {
             stop.await;
             self.end_streams();
         };
-        http::serve(listener, http::service(self.server.clone(), settings), Plain, Limits::default(), stopping).await;
+        let service = http::service(self.server.clone(), settings);
+        let each = move |peer: SocketAddr| service.clone().from_peer(peer.ip().to_canonical());
+        http::serve_each(listener, each, Plain, Limits::default(), stopping).await;
         self.close().await;
     }
 

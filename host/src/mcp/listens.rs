@@ -21,6 +21,7 @@ use super::{
     encode::{notice, subscription_meta},
     error::RpcError,
     message::{Params, Request},
+    observe::Tap,
 };
 use crate::{
     subscriptions::{Listener, Notice},
@@ -59,6 +60,7 @@ pub struct ListenStream {
     stage: Stage,
     stopping: Stopping,
     _permit: OwnedSemaphorePermit,
+    tap: Option<Tap>,
 }
 
 /// Begins a listen.
@@ -96,6 +98,7 @@ pub async fn listen(server: &Server, request: &Request<'_>) -> Result<ListenStre
         stage: Stage::Begun { ack, idle: !list_changed && uris.is_empty() },
         stopping: server.stopping(),
         _permit: permit,
+        tap: None,
     })
 }
 
@@ -121,6 +124,11 @@ impl ListenStream {
         self.stopping = Stopping(None);
     }
 
+    pub(super) fn tapped(mut self, tap: Tap) -> Self {
+        self.tap = Some(tap);
+        self
+    }
+
     fn result(&self) -> Vec<u8> {
         let Self { id, server, .. } = self;
         format!(
@@ -134,7 +142,17 @@ impl Stream for ListenStream {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        let this = &mut *self;
+        let polled = self.poll_event(context);
+        if let (Poll::Ready(Some(event)), Some(tap)) = (&polled, &self.tap) {
+            tap.sent(&event.message);
+        }
+        polled
+    }
+}
+
+impl ListenStream {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        let this = self;
         let event = |message| Poll::Ready(Some(Event { id: None, message }));
         match std::mem::replace(&mut this.stage, Stage::Told) {
             Stage::Begun { ack, idle } => {

@@ -15,14 +15,19 @@ mod legacy;
 mod listens;
 pub mod message;
 mod modern;
+pub mod observe;
 mod pages;
 pub mod pipe;
 mod resources;
 mod sessions;
 
 use std::{
+    net::IpAddr,
     pin::Pin,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -38,6 +43,7 @@ use self::{
     era::{Era, Said},
     error::{RpcError, Status},
     message::{Id, Incoming, Message, Rejected},
+    observe::{Connection, Observer, Tap},
     pages::Pages,
     sessions::Sessions,
 };
@@ -90,6 +96,8 @@ pub struct Envelope<'a> {
     pub method: Said<'a>,
     /// `Mcp-Name`.
     pub name: Said<'a>,
+    /// Where the client is, for an observer.
+    pub peer: Option<IpAddr>,
 }
 
 /// What goes back for one message, or one batch.
@@ -144,6 +152,9 @@ pub struct Server {
     stop: watch::Sender<bool>,
     reaper: AbortHandle,
     texts: Texts,
+    observer: Option<Arc<dyn Observer>>,
+    /// How many pipes there were.
+    pipes: AtomicU64,
 }
 
 /// What is the same in all answers, as fields of a result.
@@ -212,11 +223,34 @@ impl Server {
             stop: watch::Sender::new(false),
             reaper,
             texts: Texts::new(info),
+            observer: None,
+            pipes: AtomicU64::new(0),
         }
+    }
+
+    /// The same server, with its messages seen by this.
+    #[must_use]
+    pub fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.sessions.observed(observer.clone());
+        self.observer = Some(observer);
+        self
+    }
+
+    /// What observes one more pipe, if anything does.
+    fn tap_pipe(&self) -> Option<Tap> {
+        let observer = self.observer.clone()?;
+        Some(Tap::pipe(observer, self.pipes.fetch_add(1, Relaxed) + 1))
     }
 
     /// Answers what came in one HTTP request. `body` is one message, or a batch.
     pub async fn post(&self, body: &[u8], envelope: &Envelope<'_>) -> Reply {
+        match &self.observer {
+            None => self.answer(body, envelope).await,
+            Some(observer) => Box::pin(observe::post(self, observer, body, envelope)).await,
+        }
+    }
+
+    async fn answer(&self, body: &[u8], envelope: &Envelope<'_>) -> Reply {
         match message::parse(body) {
             Ok(Incoming::One(Message::Request(request))) => match era::of(&request, envelope.version) {
                 Era::Modern => modern::answer(self, &request, Some(envelope)).await,
@@ -251,7 +285,11 @@ impl Server {
     /// has seen of an earlier one, as it says. The error is the message to be sent instead.
     pub fn stream(&self, envelope: &Envelope<'_>, last_event_id: Option<&str>) -> Result<SessionStream, (Status, Vec<u8>)> {
         legacy::session(self, envelope)
-            .and_then(|session| session.stream(last_event_id, self.stopping()).ok_or_else(RpcError::session_not_found))
+            .and_then(|session| {
+                let stream = session.stream(last_event_id, self.stopping()).ok_or_else(RpcError::session_not_found)?;
+                let Some(observer) = self.observer.clone() else { return Ok(stream) };
+                Ok(stream.tapped(Tap::stream(observer, Connection::Session(session.id().into()), None)))
+            })
             .map_err(|error| (error.status, encode::error(Id::NULL, &error)))
     }
 

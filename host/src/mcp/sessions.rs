@@ -11,7 +11,7 @@ use std::{
     fmt,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     task::{Context, Poll, Waker},
@@ -22,7 +22,12 @@ use futures_util::{Stream, future::BoxFuture};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Event, Stopping, cancelling::Waiting, encode::notice};
+use super::{
+    Event, Stopping,
+    cancelling::Waiting,
+    encode::notice,
+    observe::{Connection, Observer, Tap},
+};
 use crate::subscriptions::{Listener, Notice};
 
 /// How long a session without a stream lives after its last request. Long enough for a person to come back to a chat.
@@ -37,6 +42,7 @@ pub struct Sessions {
     table: Mutex<HashMap<u128, Arc<Session>>>,
     cap: usize,
     began: Instant,
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 /// Why there is no new session.
@@ -53,7 +59,19 @@ pub enum OpenError {
 impl Sessions {
     /// An empty table for at most so many.
     pub fn new(cap: usize) -> Self {
-        Self { table: Mutex::default(), cap, began: Instant::now() }
+        Self { table: Mutex::default(), cap, began: Instant::now(), observer: OnceLock::new() }
+    }
+
+    /// Tells this one from now on which sessions have ended. There is only one: a second is not told.
+    pub fn observed(&self, observer: Arc<dyn Observer>) {
+        let _ = self.observer.set(observer);
+    }
+
+    fn end(&self, session: &Session) {
+        session.end();
+        if let Some(observer) = self.observer.get() {
+            observer.ended(&Connection::Session(session.id().into()));
+        }
     }
 
     /// A new session. At the cap, the one without a stream that idled longest makes room.
@@ -86,7 +104,7 @@ impl Sessions {
         table.insert(id, session.clone());
         drop(table);
         if let Some(evicted) = evicted {
-            evicted.end();
+            self.end(&evicted);
         }
         Ok(session)
     }
@@ -101,7 +119,7 @@ impl Sessions {
     /// Ends a session. False if there is none of this id.
     pub fn close(&self, id: &str) -> bool {
         let Some(session) = parse_id(id).and_then(|id| self.table.lock().remove(&id)) else { return false };
-        session.end();
+        self.end(&session);
         true
     }
 
@@ -112,7 +130,7 @@ impl Sessions {
             !session.streaming.load(Relaxed) && now.saturating_sub(Duration::from_millis(session.used.load(Relaxed))) >= IDLE
         };
         let ended: Vec<_> = self.table.lock().extract_if(|_, session| over(session)).map(|(_, session)| session).collect();
-        ended.iter().for_each(|session| session.end());
+        ended.iter().for_each(|session| self.end(session));
     }
 
     /// How many there are.
@@ -190,7 +208,7 @@ impl Session {
         if let Some(older) = older {
             older.wake();
         }
-        Some(SessionStream { session: self.clone(), number, stopping })
+        Some(SessionStream { session: self.clone(), number, stopping, tap: None })
     }
 
     fn touch(&self) {
@@ -235,6 +253,14 @@ pub struct SessionStream {
     session: Arc<Session>,
     number: u64,
     stopping: Stopping,
+    tap: Option<Tap>,
+}
+
+impl SessionStream {
+    pub(super) fn tapped(mut self, tap: Tap) -> Self {
+        self.tap = Some(tap);
+        self
+    }
 }
 
 impl Stream for SessionStream {
@@ -256,7 +282,12 @@ impl Stream for SessionStream {
             Poll::Ready((number, told)) => {
                 state.next = None;
                 let id = EventId { tag: this.session.tag, stream: this.number, number };
-                Poll::Ready(Some(Event { id: Some(id), message: notice(&told, None) }))
+                drop(guard);
+                let event = Event { id: Some(id), message: notice(&told, None) };
+                if let Some(tap) = &this.tap {
+                    tap.sent(&event.message);
+                }
+                Poll::Ready(Some(event))
             }
             Poll::Pending => {
                 match &mut state.waker {

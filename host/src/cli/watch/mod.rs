@@ -6,6 +6,8 @@
 mod local;
 mod remote;
 
+pub(super) use remote::{http_client, parse_url};
+
 use std::{ops::ControlFlow, time::SystemTime};
 
 use anyhow::Result;

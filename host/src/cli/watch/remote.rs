@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use reqwest::Url;
 
 use self::connection::Connection;
+pub(in crate::cli) use self::connection::http_client;
 use super::{
     super::{output::count, signals::Signals},
     Content, Screen,
@@ -28,7 +29,7 @@ const NEAR: f64 = 0.6;
 const NEAR_URIS: usize = 3;
 
 /// For clap.
-pub(super) fn parse_url(text: &str) -> Result<Url, String> {
+pub(in crate::cli) fn parse_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     if matches!(url.scheme(), "http" | "https") { Ok(url) } else { Err("it does not begin with http:// or https://".into()) }
 }

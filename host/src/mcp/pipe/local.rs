@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
 
-use super::{Backend, Listen, Outcome, Work};
+use super::{Backend, Listen, Outcome, Tapped, Work};
 use crate::mcp::{
     ListenStream, Reply, Server, SessionStream, encode,
     error::RpcError,
@@ -70,6 +70,10 @@ impl Drop for Local {
 
 impl Backend for Local {
     type Listen = LocalListen;
+
+    fn tap(&self) -> Option<Tapped> {
+        self.server.tap_pipe().map(Tapped)
+    }
 
     fn has_session(&self) -> bool {
         self.legacy.is_some()

@@ -33,6 +33,7 @@ use super::{
     era::{self, Era, Said},
     error::RpcError,
     message::{self, Id, Incoming, Message, Rejected, Request},
+    observe::Tap,
 };
 
 /// Listens that one client may have open. What the official SDKs' servers allow; each holds a listener with its set.
@@ -74,9 +75,18 @@ pub trait Backend: Send {
     fn modern(&mut self, line: Bytes) -> Work<Self::Listen>;
     /// The next notification of the legacy session; pending while there is none, or no session.
     fn poll_notice(&mut self, context: &mut Context<'_>) -> Poll<Vec<u8>>;
+    /// What observes this pipe.
+    #[doc(hidden)]
+    fn tap(&self) -> Option<Tapped> {
+        None
+    }
     /// The client is gone, and everything is answered: ends the session. The work is waited for, and its outcome is not looked at.
     fn end(&mut self) -> Work<Self::Listen>;
 }
+
+/// What observes a pipe: only this host's own backend has it.
+#[doc(hidden)]
+pub struct Tapped(Tap);
 
 /// An open request.
 struct InFlight {
@@ -134,12 +144,14 @@ pub struct Pipe<B: Backend> {
     goodbye: Option<Work<B::Listen>>,
     /// Whose turn it is: neither answers nor notifications may starve the other.
     notices_first: bool,
+    tap: Option<Tapped>,
 }
 
 impl<B: Backend> Pipe<B> {
     /// A conversation that has not begun.
     pub fn new(backend: B) -> Self {
         Self {
+            tap: backend.tap(),
             backend,
             in_flight: HashMap::new(),
             ready: VecDeque::new(),
@@ -159,6 +171,9 @@ impl<B: Backend> Pipe<B> {
 
     /// Takes one message of the client's.
     pub fn receive(&mut self, line: Bytes) {
+        if let Some(Tapped(tap)) = &self.tap {
+            tap.received(&line);
+        }
         match message::parse(&line) {
             Ok(Incoming::One(Message::Request(request))) => self.request(&request, &line),
             Ok(Incoming::One(Message::Notification(method))) => self.notification(&method, &line),
@@ -339,7 +354,17 @@ impl<B: Backend + Unpin> Stream for Pipe<B> {
     type Item = Vec<u8>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
-        let this = &mut *self;
+        let polled = self.poll_message(context);
+        if let (Poll::Ready(Some(message)), Some(Tapped(tap))) = (&polled, &self.tap) {
+            tap.sent(message);
+        }
+        polled
+    }
+}
+
+impl<B: Backend> Pipe<B> {
+    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        let this = self;
         this.notices_first = !this.notices_first;
         if this.notices_first
             && let Poll::Ready(message) = this.poll_notice(context)

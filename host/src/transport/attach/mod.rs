@@ -11,7 +11,7 @@
 
 mod listen;
 mod session;
-mod sse;
+pub mod sse;
 mod upstream;
 
 use std::{

@@ -4,7 +4,7 @@
 //! closed, and so is one that takes nothing of its answer; one more than the cap is told so and closed, and takes no room; nothing here
 //! ends the loop but the shutdown.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -111,7 +111,18 @@ impl<S> Served for S where
 /// `service` is [`super::service`], or an axum router.
 pub async fn serve(
     listener: TcpListener,
-    service: impl Served,
+    service: impl Served + Sync,
+    handshake: impl Handshake,
+    limits: Limits,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    serve_each(listener, move |_| service.clone(), handshake, limits, shutdown).await;
+}
+
+/// [`serve`], with a service for each connection, by where it comes from.
+pub async fn serve_each<S: Served>(
+    listener: TcpListener,
+    service: impl Fn(SocketAddr) -> S + Send,
     handshake: impl Handshake,
     limits: Limits,
     shutdown: impl Future<Output = ()> + Send,
@@ -135,8 +146,8 @@ pub async fn serve(
                     refusals.spawn(refuse(stream));
                 }
             }
-            Ok((stream, _)) => {
-                connections.spawn(connection(stream, service.clone(), handshake.clone(), limits, stop.subscribe()));
+            Ok((stream, peer)) => {
+                connections.spawn(connection(stream, service(peer), handshake.clone(), limits, stop.subscribe()));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {

@@ -14,7 +14,7 @@ mod timer;
 use std::{
     convert::Infallible,
     fmt,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::Arc,
     task::{Context, Poll},
 };
@@ -28,7 +28,7 @@ use futures_util::future::BoxFuture;
 use tower_service::Service;
 
 pub use self::{
-    accept::{Handshake, Limits, Plain, Served, serve},
+    accept::{Handshake, Limits, Plain, Served, serve, serve_each},
     body::BODY_CAP,
 };
 use self::{guard::Guard, sse::Sse};
@@ -74,12 +74,32 @@ pub fn router(server: Arc<Server>, settings: HttpSettings) -> Router {
 
 /// The endpoint, at [`PATH`], and nothing else: what [`router`] gives, without what axum's routing costs.
 pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
-    McpService(Arc::new(Endpoint { server, guard: Guard::new(settings) }))
+    McpService { endpoint: Arc::new(Endpoint { server, guard: Guard::new(settings) }), peer: None, second_path: None }
 }
 
 /// See [`service`].
 #[derive(Clone)]
-pub struct McpService(Arc<Endpoint>);
+pub struct McpService {
+    endpoint: Arc<Endpoint>,
+    peer: Option<IpAddr>,
+    second_path: Option<Arc<str>>,
+}
+
+impl McpService {
+    /// The same, for clients from this address: an observer is told so.
+    #[must_use]
+    pub fn from_peer(mut self, peer: IpAddr) -> Self {
+        self.peer = Some(peer);
+        self
+    }
+
+    /// The same, also at this path, which begins with a slash.
+    #[must_use]
+    pub fn also_at(mut self, path: &str) -> Self {
+        self.second_path = Some(path.into());
+        self
+    }
+}
 
 impl<B> Service<Request<B>> for McpService
 where
@@ -94,15 +114,14 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let endpoint = self.0.clone();
-        Box::pin(async move {
-            let here = request.uri().path() == PATH;
-            Ok(if here { handle(&endpoint, request).await } else { empty(StatusCode::NOT_FOUND) })
-        })
+        let path = request.uri().path();
+        let here = path == PATH || self.second_path.as_deref() == Some(path);
+        let (endpoint, peer) = (self.endpoint.clone(), self.peer);
+        Box::pin(async move { Ok(if here { handle(&endpoint, request, peer).await } else { empty(StatusCode::NOT_FOUND) }) })
     }
 }
 
-async fn handle<B>(endpoint: &Endpoint, request: Request<B>) -> Response<Body>
+async fn handle<B>(endpoint: &Endpoint, request: Request<B>, peer: Option<IpAddr>) -> Response<Body>
 where
     B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
 {
@@ -111,7 +130,7 @@ where
         Err((status, reason)) => return refuse(status, &RpcError::invalid_request(reason)),
     };
     let mut response = match *request.method() {
-        Method::POST => post(&endpoint.server, request).await,
+        Method::POST => post(&endpoint.server, request, peer).await,
         Method::GET => get(&endpoint.server, request.headers()),
         Method::DELETE => delete(&endpoint.server, request.headers()),
         Method::OPTIONS => with(StatusCode::NO_CONTENT, header::ALLOW, ALLOWED_METHODS),
@@ -123,7 +142,7 @@ where
     response
 }
 
-async fn post<B>(server: &Server, request: Request<B>) -> Response<Body>
+async fn post<B>(server: &Server, request: Request<B>, peer: Option<IpAddr>) -> Response<Body>
 where
     B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
 {
@@ -153,7 +172,7 @@ where
             return response;
         }
     };
-    match server.post(&body, &envelope(headers)).await {
+    match server.post(&body, &Envelope { peer, ..envelope(headers) }).await {
         Reply::Message(status, message) => json(code(status), message),
         Reply::Session(id, message) => {
             let mut response = json(StatusCode::OK, message);
@@ -213,6 +232,7 @@ fn envelope(headers: &HeaderMap) -> Envelope<'_> {
         session: said(headers, &SESSION_ID),
         method: said(headers, &METHOD),
         name: said(headers, &NAME),
+        peer: None,
     }
 }
 

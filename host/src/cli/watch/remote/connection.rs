@@ -238,7 +238,8 @@ fn deepest(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-fn http_client(url: &Url) -> Result<reqwest::Client> {
+/// One for this server: past a proxy if it is on this machine.
+pub(in crate::cli) fn http_client(url: &Url) -> Result<reqwest::Client> {
     static PROVIDER: Once = Once::new();
     // An error says that there is one already.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
