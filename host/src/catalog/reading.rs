@@ -98,7 +98,8 @@ impl Catalog {
         match self.snapshot().loading() {
             None => ReadError::NotFound,
             Some(provider) => {
-                let error = Error::Unavailable { message: "it is still being loaded, and may have this".into(), retry_after: Some(LOADING_RETRY) };
+                let error =
+                    Error::Unavailable { message: "it is still being loaded, and may have this".into(), retry_after: Some(LOADING_RETRY) };
                 ReadError::Provider { provider: provider.clone(), error }
             }
         }

@@ -146,7 +146,8 @@ mod tests {
             list_changed: true,
         };
         assert_eq!(settings, expected);
-        let flags = Flags { port: Some(0), path: Some("/flag".into()), delay: Some(1.0), initial_status: Some("x".into()), ..Flags::default() };
+        let flags =
+            Flags { port: Some(0), path: Some("/flag".into()), delay: Some(1.0), initial_status: Some("x".into()), ..Flags::default() };
         let settings = read(flags, &env).unwrap();
         let expected = Settings {
             address: "127.0.0.1:0".parse().unwrap(),
