@@ -187,7 +187,8 @@ mod tests {
         let named = r#"{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{"_meta":{
             "io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"}}}}"#;
         assert_eq!(of(named, &modern), Some(Connection::Client { name: "a".into(), version: "1".into(), peer }));
-        for unnamed in [ping, "[", r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/clientInfo":[1]}}}"#] {
+        for unnamed in [ping, "[", r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/clientInfo":[1]}}}"#]
+        {
             assert_eq!(of(unnamed, &modern), Some(Connection::Client { name: String::new(), version: String::new(), peer }), "{unnamed}");
         }
     }

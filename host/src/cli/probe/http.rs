@@ -51,7 +51,7 @@ impl Http {
         let mut parser = Parser::default();
         while let Some(bytes) = response.chunk().await.map_err(|error| broken(&error))? {
             parser.push(&bytes)?;
-            while let Some(event) = parser.next() {
+            while let Some(event) = parser.next_event() {
                 let Some(event) = parsed(&event.data)? else { continue };
                 if event.get("method").is_none() && event["id"] == message["id"] {
                     return Ok(Some(event));
@@ -143,7 +143,7 @@ impl Http {
                 if let Err(error) = parser.push(&bytes) {
                     return error.to_string();
                 }
-                while let Some(event) = parser.next() {
+                while let Some(event) = parser.next_event() {
                     match parsed(&event.data) {
                         Ok(Some(message)) => drop(told.send(Ok(message)).await),
                         Ok(None) => {}

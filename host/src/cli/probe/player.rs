@@ -275,7 +275,10 @@ impl Player {
         let first = first.with_context(|| format!("no acknowledgement within {} s", ACKNOWLEDGEMENT.as_secs()))??;
         self.last = Some((request, first.clone()));
         ensure!(first["method"] == "notifications/subscriptions/acknowledged", "the first message is no acknowledgement");
-        ensure!(first["params"]["_meta"][format!("{META}subscriptionId")] == self.listen, "the acknowledgement has another `subscriptionId`");
+        ensure!(
+            first["params"]["_meta"][format!("{META}subscriptionId")] == self.listen,
+            "the acknowledgement has another `subscriptionId`"
+        );
         let honoured = first["params"]["notifications"]["resourceSubscriptions"].as_array();
         ensure!(honoured.is_some_and(|uris| uris.iter().any(|honoured| honoured == uri)), "the acknowledgement does not have {uri}");
         Ok(())

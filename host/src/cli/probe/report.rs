@@ -48,7 +48,14 @@ pub(super) struct Report {
 
 impl Report {
     /// Adds a step, and shows it to people.
-    pub(super) fn add(&mut self, step: &'static str, outcome: Outcome, detail: String, took: Duration, last: Option<(Value, Value)>) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        step: &'static str,
+        outcome: Outcome,
+        detail: String,
+        took: Duration,
+        last: Option<(Value, Value)>,
+    ) -> Result<()> {
         let (request, answer) = last.filter(|_| outcome == Outcome::Failed).unzip();
         let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         if !self.json {

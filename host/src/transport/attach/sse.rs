@@ -41,7 +41,7 @@ impl Parser {
     }
 
     /// The next whole event that has data or an id.
-    pub fn next(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<Event> {
         loop {
             if self.after_cr {
                 // Whether a LF follows is not known before anything does.
@@ -89,7 +89,7 @@ mod tests {
         let mut all = Vec::new();
         for bytes in text.as_bytes().chunks(piece) {
             parser.push(bytes).unwrap();
-            while let Some(event) = parser.next() {
+            while let Some(event) = parser.next_event() {
                 all.push((event.id, String::from_utf8(event.data).unwrap()));
             }
         }

@@ -118,7 +118,7 @@ impl Events {
     /// The next event with data or an id; none once the stream is over, however it ended.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.parser.next() {
+            if let Some(event) = self.parser.next_event() {
                 return Some(event);
             }
             let frame = tokio::time::timeout(SILENCE, self.body.frame()).await.ok()??.ok()?;
