@@ -19,6 +19,9 @@ const VAIN_WALKS: usize = 2;
 /// same, so that a provider that is replaced all the time can be read.
 const READ_WALKS: usize = 8;
 
+/// When to ask again for what a provider that still loads may have. Most of them take no longer.
+const LOADING_RETRY: Duration = Duration::from_secs(1);
+
 /// So many new owners are compared with the ones before at a time: their reads must not crowd out those of clients.
 pub(super) const COMPARED_AT_ONCE: usize = 16;
 /// So long a listener waits for that; then it is told.
@@ -56,7 +59,8 @@ pub enum ReadError {
 
 impl Catalog {
     /// Reads a resource from the first candidate that does not answer `not-found`. Waits for providers that still load and may go before
-    /// it, at most the loading time. Dropping the future gives up waiting.
+    /// it, at most the loading time; while one loads for longer, what nobody else has is unavailable there. Dropping the future gives up
+    /// waiting.
     ///
     /// # Errors
     /// [`ReadError`].
@@ -65,7 +69,7 @@ impl Catalog {
         let uri: Arc<str> = uri.into();
         let (mut seen, mut in_vain) = (None, 0);
         'walks: for walk in 1..=READ_WALKS {
-            let (snapshot, candidates) = self.find(&uri, seen).await.ok_or(ReadError::NotFound)?;
+            let Some((snapshot, candidates)) = self.find(&uri, seen).await else { break };
             for candidate in candidates {
                 let answer = self.read_at(&candidate, &uri).await;
                 if matches!(answer, Err(Error::NotFound)) {
@@ -86,7 +90,18 @@ impl Catalog {
             // Nobody wants it. Perhaps the lists are old: once more, if there is a newer catalog.
             seen = Some(snapshot.number);
         }
-        Err(ReadError::NotFound)
+        Err(self.nobody())
+    }
+
+    /// Nobody has it; or not yet, while a provider still loads that may list it. To say that it does not exist would have clients forget it.
+    fn nobody(&self) -> ReadError {
+        match self.snapshot().loading() {
+            None => ReadError::NotFound,
+            Some(provider) => {
+                let error = Error::Unavailable { message: "it is still being loaded, and may have this".into(), retry_after: Some(LOADING_RETRY) };
+                ReadError::Provider { provider: provider.clone(), error }
+            }
+        }
     }
 
     /// The candidates for this URI, at least one, in a catalog newer than one that was seen already; waits for loading and refreshes as is

@@ -208,6 +208,11 @@ impl Snapshot {
         self.places.iter().take(up_to.unwrap_or(usize::MAX)).any(|place| matches!(place.state, State::Loading(_)))
     }
 
+    /// The name of the first that still loads.
+    pub(super) fn loading(&self) -> Option<&Arc<str>> {
+        self.places.iter().find(|place| matches!(place.state, State::Loading(_))).map(|place| &place.name)
+    }
+
     /// When the last of those that still load began to.
     pub(super) fn loading_since(&self) -> Option<Instant> {
         let since = |place: &Place| match place.state {

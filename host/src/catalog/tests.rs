@@ -332,6 +332,20 @@ async fn a_list_waits_for_all_that_load_and_a_read_for_those_that_may_go_before(
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_nobody_has_while_a_provider_loads_is_unavailable_and_not_missing() {
+    let mut world = World::new();
+    let late = world.announce(1, false);
+    world.provider(2, &[("x://a", "a")]).await;
+    let Err(ReadError::Provider { provider, error }) = world.read("x://late").await else { panic!("it may be there soon") };
+    assert_eq!((&*provider, error.kind()), ("p1", "unavailable"));
+    world.load(&late).await;
+    assert!(matches!(world.read("x://late").await, Err(ReadError::NotFound)));
+    world.announce(3, false);
+    world.catalog.refuse(3);
+    assert!(matches!(world.read("x://late").await, Err(ReadError::NotFound)), "one that was refused has nothing");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_loads_for_long_delays_the_first_requests_and_not_each() {
     let mut world = World::new();
     world.announce(1, false);

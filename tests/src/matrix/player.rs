@@ -46,7 +46,7 @@ pub(super) enum Line {
 
 /// A client being played. It ends when this is dropped.
 pub(super) enum Player {
-    Process { child: Child, lines: Lines<BufReader<ChildStdout>>, stdin: ChildStdin },
+    Process { child: Box<Child>, lines: Lines<BufReader<ChildStdout>>, stdin: ChildStdin },
     Task { lines: mpsc::Receiver<Line>, restarted: Option<oneshot::Sender<()>>, task: JoinHandle<()> },
 }
 
@@ -78,7 +78,7 @@ impl Player {
             .with_context(|| format!("cannot run {}: run `cargo xtask clients`", command.as_std().get_program().display()))?;
         let stdin = child.stdin.take().context("no stdin")?;
         let stdout = child.stdout.take().context("no stdout")?;
-        Ok(Self::Process { child, lines: BufReader::new(stdout).lines(), stdin })
+        Ok(Self::Process { child: Box::new(child), lines: BufReader::new(stdout).lines(), stdin })
     }
 
     /// What it reports next; `None` at the end.

@@ -50,7 +50,7 @@ pub async fn whole_rounds(id: &str) -> Result<()> {
 
 /// What is served, and by whom.
 enum Served {
-    Host(Host),
+    Host(Box<Host>),
     /// The client starts the host, which leaves its process id in a file.
     Folder(TempDir),
 }
@@ -73,12 +73,12 @@ async fn played(place: usize, client: &'static Client, way: Way) -> Result<(Repo
         Way::Http => {
             let host = setup.start().await?;
             let url = host.url();
-            (Served::Host(host), Target::Url(url))
+            (Served::Host(Box::new(host)), Target::Url(url))
         }
         Way::Attached => {
             let host = setup.start().await?;
             let command = [&wharf, "serve", "--stdio", "--attach", &host.url()].map(str::to_owned).into();
-            (Served::Host(host), Target::Command(command))
+            (Served::Host(Box::new(host)), Target::Command(command))
         }
         Way::Stdio => {
             let folder = setup.prepare().await?;
@@ -126,7 +126,7 @@ fn leaving_its_pid(folder: &Path, wharf: &str) -> Result<Vec<String>> {
 impl Served {
     async fn restart(self) -> Result<Self> {
         match self {
-            Self::Host(host) => Ok(Self::Host(host.restart().await?)),
+            Self::Host(host) => Ok(Self::Host(Box::new(host.restart().await?))),
             Self::Folder(folder) => {
                 let pids = fs::read_to_string(folder.path().join(PID)).context("the client has started no host")?;
                 let pid = pids.lines().last().context("no process id")?;

@@ -4,6 +4,7 @@ import base64
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+import anyio
 from connection import CALL_S, Connection
 from mcp import types
 from mcp.client.session import ClientSession
@@ -26,11 +27,18 @@ class Sdk1(Connection):
 
     @asynccontextmanager
     async def context(self):
-        async with self._streams() as (read, write, *_):
-            limit = timedelta(seconds=CALL_S)
-            async with ClientSession(read, write, read_timeout_seconds=limit, message_handler=self._hear) as session:
-                self.version = (await session.initialize()).protocolVersion
-                yield session
+        left = False
+        try:
+            async with self._streams() as (read, write, *_):
+                limit = timedelta(seconds=CALL_S)
+                async with ClientSession(read, write, read_timeout_seconds=limit, message_handler=self._hear) as session:
+                    self.version = (await session.initialize()).protocolVersion
+                    yield session
+                    left = True
+        except* anyio.BrokenResourceError:
+            # The reader of stdio_client (1.30.0, stdout_reader) has nobody to give a message to that arrives while it closes, and fails.
+            if not left:
+                raise
 
     def _streams(self):
         if self.url:

@@ -115,7 +115,11 @@ impl Connection {
         };
         let handler = Handler(heard.clone());
         let service = match target {
-            Target::Url(url) => handler.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url.as_str()), mode).await?,
+            Target::Url(url) => {
+                // Whether it was there already is of no interest.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                handler.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url.as_str()), mode).await?
+            }
             Target::Command(words) => {
                 let (program, arguments) = words.split_first().context("no command")?;
                 let mut command = Command::new(program);
@@ -176,6 +180,7 @@ impl Connection {
     }
 
     /// Also to changes of the list, where they have to be asked for; again after an interruption, too.
+    #[expect(deprecated, reason = "the legacy era is tried, too")]
     async fn subscribe(&mut self, uris: &[&str]) -> Result<()> {
         if self.is_modern()? {
             self.unsubscribe(&[]).await?;
@@ -192,6 +197,7 @@ impl Connection {
         Ok(())
     }
 
+    #[expect(deprecated, reason = "the legacy era is tried, too")]
     async fn unsubscribe(&mut self, uris: &[&str]) -> Result<()> {
         if let Some(updates) = self.updates.take() {
             updates.end().await?;
