@@ -105,16 +105,25 @@ impl Running {
         Ok((status, self.log()))
     }
 
-    /// Sends a signal, as `kill` names it, and waits for the end.
+    /// Sends a signal, as `kill` names it.
     ///
     /// # Errors
-    /// It does not end.
-    pub async fn end(self, signal: &str) -> Result<(ExitStatus, String)> {
+    /// It has ended already.
+    pub async fn signal(&self, signal: &str) -> Result<()> {
         let id = self.child.id().context("it has ended already")?;
         let sent = Command::new("kill").args(["-s", signal, &id.to_string()]).status().await?;
         if !sent.success() {
             bail!("cannot send {signal}");
         }
+        Ok(())
+    }
+
+    /// Sends a signal, as `kill` names it, and waits for the end.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub async fn end(self, signal: &str) -> Result<(ExitStatus, String)> {
+        self.signal(signal).await?;
         self.ended().await
     }
 }

@@ -41,7 +41,7 @@ def arguments():
     return parser.parse_args()
 
 
-def enter(environment):
+def enter(environment, script="round.py"):
     """Goes on in the environment's Python, unless this is it."""
     prefix = HERE / environment / ".venv"
     if Path(sys.prefix).resolve() == prefix.resolve():
@@ -49,7 +49,7 @@ def enter(environment):
     python = prefix / "bin/python"
     if not python.exists():
         sys.exit(f"{python} is missing: run `cargo xtask clients`")
-    os.execv(python, [str(python), str(HERE / "round.py"), *sys.argv[1:]])
+    os.execv(python, [str(python), str(HERE / script), *sys.argv[1:]])
 
 
 def main():

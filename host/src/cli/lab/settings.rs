@@ -61,11 +61,11 @@ impl Settings {
         let Flags { port, host, path, delay, initial_status, updated_status, list_changed } = flags;
         let port = match port {
             Some(port) => port,
-            None => parsed(&env, "MCP_TEST_PORT", "a port, such as 8089")?.unwrap_or(PORT),
+            None => parsed(env, "MCP_TEST_PORT", "a port, such as 8089")?.unwrap_or(PORT),
         };
         let seconds: Option<f64> = match delay {
             Some(delay) => Some(delay),
-            None => parsed(&env, "MCP_TEST_UPDATE_DELAY_SECONDS", "seconds, such as 5")?,
+            None => parsed(env, "MCP_TEST_UPDATE_DELAY_SECONDS", "seconds, such as 5")?,
         };
         let path = path.or_else(|| env("MCP_TEST_PATH"));
         if let Some(path) = path.as_ref().filter(|path| !is_path(path)) {
