@@ -132,7 +132,8 @@ async fn a_server_that_refuses_is_named_with_request_and_answer() -> Result<()> 
         stream.write_all(format!("{head}{refusal}").as_bytes()).await?;
         anyhow::Ok(())
     };
-    let ((code, report), ()) = tokio::try_join!(probe(&["--era", "modern", &url]), serving)?;
+    let arguments = ["--era", "modern", &url];
+    let ((code, report), ()) = tokio::try_join!(probe(&arguments), serving)?;
     ensure!(code == 1, "{report}");
     let connect = &report["steps"][0];
     ensure!(connect["outcome"] == "failed" && connect["request"]["method"] == "server/discover", "{connect}");

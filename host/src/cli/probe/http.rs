@@ -51,11 +51,7 @@ impl Http {
         let mut parser = Parser::default();
         while let Some(bytes) = response.chunk().await.map_err(|error| broken(&error))? {
             parser.push(&bytes)?;
-<<<<<<< HEAD
-            while let Some(event) = parser.take() {
-=======
             while let Some(event) = parser.next_event() {
->>>>>>> wip/lab
                 let Some(event) = parsed(&event.data)? else { continue };
                 if event.get("method").is_none() && event["id"] == message["id"] {
                     return Ok(Some(event));
@@ -147,11 +143,7 @@ impl Http {
                 if let Err(error) = parser.push(&bytes) {
                     return error.to_string();
                 }
-<<<<<<< HEAD
-                while let Some(event) = parser.take() {
-=======
                 while let Some(event) = parser.next_event() {
->>>>>>> wip/lab
                     match parsed(&event.data) {
                         Ok(Some(message)) => drop(told.send(Ok(message)).await),
                         Ok(None) => {}

@@ -41,11 +41,7 @@ impl Parser {
     }
 
     /// The next whole event that has data or an id.
-<<<<<<< HEAD
-    pub fn take(&mut self) -> Option<Event> {
-=======
     pub fn next_event(&mut self) -> Option<Event> {
->>>>>>> wip/lab
         loop {
             if self.after_cr {
                 // Whether a LF follows is not known before anything does.
@@ -93,11 +89,7 @@ mod tests {
         let mut all = Vec::new();
         for bytes in text.as_bytes().chunks(piece) {
             parser.push(bytes).unwrap();
-<<<<<<< HEAD
-            while let Some(event) = parser.take() {
-=======
             while let Some(event) = parser.next_event() {
->>>>>>> wip/lab
                 all.push((event.id, String::from_utf8(event.data).unwrap()));
             }
         }

@@ -118,11 +118,7 @@ impl Events {
     /// The next event with data or an id; none once the stream is over, however it ended.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-<<<<<<< HEAD
-            if let Some(event) = self.parser.take() {
-=======
             if let Some(event) = self.parser.next_event() {
->>>>>>> wip/lab
                 return Some(event);
             }
             let frame = tokio::time::timeout(SILENCE, self.body.frame()).await.ok()??.ok()?;
