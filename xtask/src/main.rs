@@ -22,7 +22,8 @@ use crate::{repo::Repo, toolchain::Choice};
 const USAGE: &str = "\
 Usage: cargo xtask TASK
 
-  demo [--http ADDR]          build the host and the example providers, and serve them
+  demo [--http ADDR] [--tools]
+                              build the host and the example providers, and serve them; with resources as tools too
   test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, conformance, doc
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
   guests --dir DIR            build the provider in DIR, and put it into plugins/
@@ -39,7 +40,7 @@ const WRONG_USE: u8 = 2;
 
 enum Task {
     Help,
-    Demo { http: Option<String> },
+    Demo { http: Option<String>, tools: bool },
     Test { steps: Vec<&'static test::Step> },
     Guests { toolchain: Choice },
     Guest { dir: PathBuf },
@@ -50,6 +51,8 @@ enum Task {
 
 fn parse(arguments: &[String]) -> Result<Task> {
     let Some((task, rest)) = arguments.split_first() else { return Ok(Task::Help) };
+    let (tools, rest): (Vec<_>, Vec<_>) = rest.iter().cloned().partition(|flag| task == "demo" && flag == "--tools");
+    let rest = rest.as_slice();
     let flag = |name: &str| -> Result<Option<String>> {
         match rest {
             [] => Ok(None),
@@ -59,7 +62,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
         }
     };
     match task.as_str() {
-        "demo" => Ok(Task::Demo { http: flag("--http")? }),
+        "demo" => Ok(Task::Demo { http: flag("--http")?, tools: !tools.is_empty() }),
         "test" => Ok(Task::Test { steps: test::chosen(flag("--only")?.as_deref())? }),
         "guests" if rest.first().is_some_and(|flag| flag.starts_with("--dir")) => match flag("--dir")? {
             Some(dir) => Ok(Task::Guest { dir: dir.into() }),
@@ -78,7 +81,7 @@ fn perform(task: Task) -> Result<()> {
     let repo = Repo::find()?;
     match task {
         Task::Help => print!("{USAGE}"),
-        Task::Demo { http } => demo::serve(&repo, http.as_deref())?,
+        Task::Demo { http, tools } => demo::serve(&repo, http.as_deref(), tools)?,
         Task::Test { steps } => test::run(&repo, &steps)?,
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
         Task::Guest { dir } => guests::build_one(&repo, Choice::from_user(None)?, &dir)?,
@@ -120,13 +123,15 @@ mod tests {
         assert!(matches!(parsed("guests --toolchain packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
         assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
         assert!(matches!(parsed("guests --dir ../hello"), Ok(Task::Guest { dir }) if dir == std::path::Path::new("../hello")));
-        assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None })));
+        assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None, tools: false })));
+        let both = ["demo --tools --http 127.0.0.1:1", "demo --http=127.0.0.1:1 --tools"];
+        assert!(both.iter().all(|line| matches!(parsed(line), Ok(Task::Demo { http: Some(_), tools: true }))));
     }
 
     #[test]
     fn an_unknown_task_or_flag_is_wrong_use() {
         for line in
-            ["tset", "test --olny fmt", "test --only", "test --only lint", "guests --toolchain=gcc", "demo 127.0.0.1:1", "clients --all"]
+            ["tset", "test --olny fmt", "test --only", "test --only lint", "guests --toolchain=gcc", "demo 127.0.0.1:1", "clients --tools"]
         {
             assert!(parsed(line).is_err(), "{line}");
         }

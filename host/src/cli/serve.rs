@@ -40,6 +40,9 @@ pub(super) struct Args {
     /// Serve the client that started this process, over stdin and stdout
     #[arg(long, conflicts_with = "http")]
     stdio: bool,
+    /// Offer the resources as tools too, for clients that know tools only
+    #[arg(long, conflicts_with = "attach")]
+    tools: bool,
     /// With --stdio: serve what the host at this URL serves, such as http://127.0.0.1:8089/mcp, instead of loading providers
     #[arg(long, value_name = "URL", requires = "stdio", conflicts_with_all = ["plugins", "config"])]
     attach: Option<String>,
@@ -67,7 +70,8 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
         return attach::run(&url);
     }
     let voice = Voice { json, quiet: args.stdio };
-    let Sources { config, plugins } = args.sources.read()?;
+    let Sources { mut config, plugins } = args.sources.read()?;
+    config.tools.enabled |= args.tools;
     if args.stdio {
         return run_to_end(serve_stdio(config, plugins, voice));
     }

@@ -49,6 +49,7 @@ use crate::{
         wasm::{Compilation, Runtime, RuntimeError},
     },
     subscriptions::Subscriptions,
+    tools::Tools,
     transport::{
         http::{self, HttpSettings, Limits, Plain},
         stdio,
@@ -61,6 +62,10 @@ pub const LOADING_TIME: Duration = Duration::from_secs(3);
 /// What the model is told about this server.
 const INSTRUCTIONS: &str =
     "Live context as resources: list them, read what you need, and subscribe to what you work with to be told when it changes.";
+
+/// Likewise where there are tools: most models reach nothing else.
+const TOOL_INSTRUCTIONS: &str = "Live context as resources: search_resources or list_resources, then read_resource; wait_for_update tells you when \
+     what you work with changes. A client that knows resources can list, read and subscribe to them as well.";
 
 /// Why a host cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +89,7 @@ pub struct Builder {
     loading_time: Option<Duration>,
     compilation: Compilation,
     report: Option<Arc<dyn Fn(Report) + Send + Sync>>,
+    tools: bool,
 }
 
 impl Builder {
@@ -109,6 +115,13 @@ impl Builder {
         self
     }
 
+    /// Whether there are tools over the resources, for clients that know tools only; see [`crate::tools`]. wharf.toml may say so too.
+    #[must_use]
+    pub fn tools(mut self, enabled: bool) -> Self {
+        self.tools = enabled;
+        self
+    }
+
     /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
     #[must_use]
     pub fn compilation(mut self, compilation: Compilation) -> Self {
@@ -130,7 +143,8 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, report } = self;
+        let Self { config, plugins, loading_time, compilation, report, tools } = self;
+        let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
         let subscriptions = Subscriptions::new(catalog.clone());
@@ -140,9 +154,14 @@ impl Builder {
             name: "wharf".into(),
             title: Some("Wharf".into()),
             version: env!("CARGO_PKG_VERSION").into(),
-            instructions: Some(INSTRUCTIONS.into()),
+            instructions: Some(if tools { TOOL_INSTRUCTIONS } else { INSTRUCTIONS }.into()),
         };
-        let server = Arc::new(Server::new(catalog.clone(), subscriptions.clone(), info));
+        let mut server = Server::new(catalog.clone(), subscriptions.clone(), info);
+        if tools {
+            let [a, b, c, d, ..] = mark;
+            server = server.with_tools(Tools::new(catalog.clone(), &subscriptions, u32::from_be_bytes([a, b, c, d])));
+        }
+        let server = Arc::new(server);
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
         let loader = Arc::new(Loader::new(Runtime::with(compilation)?, catalog.clone(), queue));
         let plan = plugins.map_or_else(|| Plan::of_config(&config), |folder| Plan::new(&folder, &config));

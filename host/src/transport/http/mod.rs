@@ -121,6 +121,8 @@ async fn post(server: &Server, request: Request<Body>) -> Response<Body> {
         }
         Reply::Accepted => empty(StatusCode::ACCEPTED),
         Reply::Listening(stream) => event_stream(stream),
+        Reply::Calling(stream) if accepts(headers, &["text/event-stream"]) => event_stream(stream),
+        Reply::Calling(stream) => stream.answer().await.map_or_else(|| empty(StatusCode::ACCEPTED), |answer| json(StatusCode::OK, answer)),
     }
 }
 
