@@ -3,6 +3,7 @@
 //! The tests need what `cargo xtask guests`, `cargo xtask clients` and the build of the binary leave behind; what is missing is named.
 //! Everything stays on the loopback interface and in temporary folders.
 
+mod agents;
 mod client;
 mod command;
 mod dialogue;
@@ -10,9 +11,11 @@ mod host;
 mod http;
 mod pattern;
 mod pipe;
+mod versions;
 
 use std::{future::Future, path::PathBuf, time::Duration};
 
+pub use agents::{ARGUMENTS, Agent, PLUGINS, URL, agents, plain_json, read_configuration};
 pub use client::{Listener, Session, call, listen, stall};
 pub use command::{Output, wharf};
 pub use dialogue::{Dialogue, Transport, dialogues};
@@ -20,6 +23,7 @@ pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use pattern::matches;
 pub use pipe::Pipe;
+pub use versions::{version, with_section};
 
 use anyhow::{Context, Result};
 

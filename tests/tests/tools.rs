@@ -16,24 +16,25 @@ enum Way {
 }
 
 const CONFIG: &str = r#"
-    [[provider]]
-    name = "live"
-    path = "plugins/live.wasm"
-    [provider.settings]
-    timers = false
+    [[resource]]
+    name = "status"
+    uri = "file://status"
+    file = "status.txt"
 "#;
 
 async fn tools_alone(era: &str, way: Way) -> Result<()> {
     let wharf = binary()?;
-    let setup = Setup::new().guest("handbook").guest("live").config(CONFIG);
-    let (host, folder) = match way {
+    let setup = Setup::new().guest("handbook").config(CONFIG);
+    let (host, prepared) = match way {
         Way::Http | Way::Attached => (Some(setup.config("[tools]\nenabled = true\n").start().await?), None),
         Way::Stdio => (None, Some(setup.prepare().await?)),
     };
     let url = host.as_ref().map(|host| host.url()).unwrap_or_default();
-    let config = folder.as_ref().map(|folder| folder.path().join("wharf.toml")).unwrap_or_default();
+    let folder = host.as_ref().map(|host| host.folder()).or(prepared.as_ref().map(|folder| folder.path())).context("no folder")?;
+    let (config, file) = (folder.join("wharf.toml"), folder.join("status.txt"));
+    std::fs::write(&file, "0")?;
     let mut client = Command::new("node");
-    client.arg(root().join("tests/clients/typescript/tools.mjs")).args(["--era", era, "--updates", "100"]);
+    client.arg(root().join("tests/clients/typescript/tools.mjs")).args(["--era", era, "--updates", "100", "--file"]).arg(&file);
     match way {
         Way::Http => client.args(["--url", &url]),
         Way::Stdio => client.args(["--command", &json!([wharf, "serve", "--stdio", "--tools", "--config", config]).to_string()]),

@@ -17,7 +17,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail};
 
-use crate::{repo::Repo, toolchain::Choice};
+use crate::{bench::Bench, repo::Repo, toolchain::Choice};
 
 const USAGE: &str = "\
 Usage: cargo xtask TASK
@@ -29,6 +29,8 @@ Usage: cargo xtask TASK
   guests --dir DIR            build the provider in DIR, and put it into plugins/
   clients                     install the MCP clients of the end-to-end tests
   conformance                 MCP's official conformance suite against the host
+  bench [read|list|memory]    the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
+                              --quick for a look, --only CASE for some of it, --json FILE
   bench load                  how long components take to load, with an empty compile cache and a full one
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
@@ -46,7 +48,7 @@ enum Task {
     Guest { dir: PathBuf },
     Clients,
     Conformance,
-    Bench,
+    Bench(Bench),
 }
 
 fn parse(arguments: &[String]) -> Result<Task> {
@@ -69,7 +71,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
             None => bail!("`cargo xtask guests --dir` wants a folder"),
         },
         "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
-        "bench" if rest == ["load"] => Ok(Task::Bench),
+        "bench" => Ok(Task::Bench(Bench::parse(rest)?)),
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "conformance" if rest.is_empty() => Ok(Task::Conformance),
         "help" | "-h" | "--help" => Ok(Task::Help),
@@ -87,7 +89,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Guest { dir } => guests::build_one(&repo, Choice::from_user(None)?, &dir)?,
         Task::Clients => clients::install(&repo)?,
         Task::Conformance => conformance::build_and_run(&repo)?,
-        Task::Bench => bench::load(&repo)?,
+        Task::Bench(what) => what.run(&repo)?,
     }
     Ok(())
 }

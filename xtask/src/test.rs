@@ -95,9 +95,9 @@ fn doc(repo: &Repo) -> Result<()> {
     run::run(repo.cargo().args(["doc", "--no-deps", "--workspace", "--lib"]).env("RUSTDOCFLAGS", "-D warnings"), CARGO_LIMIT)
 }
 
-/// The host's workspace, and those of the guests.
+/// The host's workspace, that of the benchmark, and those of the guests.
 fn workspaces(repo: &Repo) -> Vec<std::path::PathBuf> {
-    let mut all = vec![repo.root.clone()];
+    let mut all = vec![repo.root.clone(), repo.root.join("bench")];
     all.extend(repo.guest_workspaces());
     all
 }

@@ -4,8 +4,10 @@
 //! is precedence everywhere: a URI that is listed goes before any template, a direct one before a provider's, an earlier provider's
 //! before a later one's. Readers see a [`Snapshot`] that never changes; each change of anything publishes another, with a higher number.
 
+mod changes;
 mod completing;
 mod explaining;
+mod generations;
 mod lists;
 mod pages;
 mod reading;
@@ -28,12 +30,14 @@ use std::{
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::{
-    sync::watch,
+    sync::{Semaphore, watch},
     time::{Instant, timeout_at},
 };
 
+pub use changes::Change;
 pub use completing::{COMPLETION_VALUES, CompleteError};
 pub use explaining::{Explanation, KeptOut, NEAR_URIS};
+pub use generations::Prepared;
 pub use lists::{ENTRY_BYTES, LIST_BYTES, LIST_ENTRIES, LIST_PAGES, LIST_REUSE, LIST_TEMPLATES, LIST_TIME, Lists};
 pub use pages::{CURSOR_LIFE, CursorError, PAGE_BYTES, PAGE_ENTRIES, PINNED_BYTES, Page};
 pub use reading::{Answered, ReadError};
@@ -45,7 +49,7 @@ use self::{
     readings::Readings,
     upkeep::Upkeep,
 };
-use crate::provider::{Announcer, Error, Provider, Reuse, Source};
+use crate::provider::Source;
 
 /// Shadowed URIs that the log names before it says no more.
 const SHADOWED_NAMED: usize = 100;
@@ -55,7 +59,7 @@ const SHADOWED_NAMED: usize = 100;
 pub struct Caller;
 
 /// Where a provider is to stand.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     /// Its number, from [`Catalog::new_slot`].
     pub slot: u32,
@@ -82,6 +86,8 @@ pub struct Catalog {
     upkeep: Upkeep,
     pins: Pins,
     readings: Readings,
+    /// The right to compare a new owner with the one before.
+    comparing: Semaphore,
     told: Mutex<Told>,
     loading_time: Duration,
     shadowed_named: Mutex<HashSet<(Arc<str>, Arc<str>)>>,
@@ -102,6 +108,7 @@ impl Catalog {
             upkeep: Upkeep::default(),
             pins: Pins::new(mark),
             readings: Readings::default(),
+            comparing: Semaphore::new(reading::COMPARED_AT_ONCE),
             told: Mutex::new(told),
             loading_time,
             shadowed_named: Mutex::default(),
@@ -142,41 +149,6 @@ impl Catalog {
             places.sort_by_key(|place| !place.direct);
             for gone in before {
                 self.upkeep.removed(gone.slot);
-            }
-        });
-    }
-
-    /// Asks a new generation for its lists, and publishes it in its slot in place of any before it; one that was overtaken by a newer one is
-    /// not published any more. One whose lists fail serves without them, and is asked again; the failure is returned.
-    pub async fn load(&self, provider: Arc<dyn Provider>, announcer: &Announcer) -> Result<(), Error> {
-        let source = announcer.source();
-        let (name, direct) = self.name(source.slot);
-        self.upkeep.loading(source, if direct { Duration::ZERO } else { upkeep::PAUSE });
-        let (lists, reuse, result) = match Lists::fetch(&*provider, direct).await {
-            Ok((lists, reuse)) => {
-                lists.warn(&name);
-                (lists, reuse, Ok(()))
-            }
-            Err(error) => (Lists::default(), Reuse::For(Duration::ZERO), Err(error)),
-        };
-        let serving = Serving { source, provider, ledger: announcer.ledger().clone(), lists: Arc::new(lists) };
-        self.publish(|places| {
-            let newer = |state: &State| matches!(state, State::Serving(there) if there.source.generation > source.generation);
-            if let Some(place) = places.iter_mut().find(|place| place.slot == source.slot && !newer(&place.state)) {
-                place.state = State::Serving(serving);
-            }
-        });
-        if let Some(turn) = self.upkeep.loaded(source, reuse) {
-            self.ask_again(turn);
-        }
-        result
-    }
-
-    /// A provider cannot be loaded: nobody waits for it any more. One that serves goes on.
-    pub fn refuse(&self, slot: u32) {
-        self.publish(|places| {
-            if let Some(place) = places.iter_mut().find(|place| place.slot == slot && matches!(place.state, State::Loading(_))) {
-                place.state = State::Refused;
             }
         });
     }

@@ -29,7 +29,7 @@ const HANDLE_BYTES: usize = size_of::<Arc<ResourceInfo>>();
 pub struct CursorError;
 
 /// Which of the two lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum Kind {
     Resources = 1,
@@ -56,16 +56,27 @@ struct Pinned {
     used: Instant,
 }
 
+/// Where the pages of one list end, as far as somebody asked: finding out takes a look at each entry of the page.
+#[derive(Default)]
+struct Ends {
+    /// The list's.
+    number: u64,
+    /// By where they begin.
+    known: HashMap<(Kind, usize), usize>,
+}
+
 /// The snapshots that cursors lead into.
 pub(super) struct Pins {
     /// Tells this host's cursors from those of another, or of this one before a restart.
     mark: [u8; 8],
     pinned: Mutex<HashMap<u64, Pinned>>,
+    /// Of the list asked for last.
+    ends: Mutex<Ends>,
 }
 
 impl Pins {
     pub(super) fn new(mark: [u8; 8]) -> Self {
-        Self { mark, pinned: Mutex::default() }
+        Self { mark, pinned: Mutex::default(), ends: Mutex::default() }
     }
 
     /// The page a cursor names, or without one the first of the current list.
@@ -92,15 +103,23 @@ impl Pins {
     }
 
     fn cut(&self, list: Arc<Merged>, kind: Kind, start: usize) -> Page {
-        let end = match kind {
-            Kind::Resources | Kind::ResourceSteps => end_of_page(&list.resources, start, ResourceInfo::weight),
-            Kind::Templates | Kind::TemplateSteps => end_of_page(&list.templates, start, TemplateInfo::weight),
-        };
+        let end = self.end(&list, kind, start);
         let next = (end < length(&list, kind)).then(|| {
             self.pin(&list);
             self.encode(kind, list.number, end)
         });
         Page { list, range: start..end, next }
+    }
+
+    fn end(&self, list: &Merged, kind: Kind, start: usize) -> usize {
+        let mut ends = self.ends.lock();
+        if ends.number != list.number {
+            *ends = Ends { number: list.number, known: HashMap::new() };
+        }
+        *ends.known.entry((kind, start)).or_insert_with(|| match kind {
+            Kind::Resources | Kind::ResourceSteps => end_of_page(&list.resources, start, ResourceInfo::weight),
+            Kind::Templates | Kind::TemplateSteps => end_of_page(&list.templates, start, TemplateInfo::weight),
+        })
     }
 
     fn pin(&self, list: &Arc<Merged>) {

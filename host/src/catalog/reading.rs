@@ -2,16 +2,27 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-use super::{Caller, Candidate, Catalog, Snapshot, readings::Found};
+use super::{
+    Caller, Candidate, Catalog, Snapshot,
+    readings::{Found, Kept},
+};
 use crate::{
-    provider::{Contents, Error, ReadRequest, Reading, Reuse, guarded},
+    provider::{Contents, Error, Moment, ReadRequest, Reading, Reuse, Source, guarded},
     uri,
 };
 
-/// Walks over the candidates of one read; a second one only if the catalog changed.
-const READ_WALKS: usize = 2;
+/// Walks over the candidates of one read that find nobody; a second one only if the catalog changed.
+const VAIN_WALKS: usize = 2;
+/// Walks of one read in all: another one follows where a provider was replaced while it answered. Past that its answer is taken all the
+/// same, so that a provider that is replaced all the time can be read.
+const READ_WALKS: usize = 8;
+
+/// So many new owners are compared with the ones before at a time: their reads must not crowd out those of clients.
+pub(super) const COMPARED_AT_ONCE: usize = 16;
+/// So long a listener waits for that; then it is told.
+const COMPARE_TIME: Duration = Duration::from_millis(250);
 
 /// A resource that was read.
 #[derive(Debug, Clone)]
@@ -52,15 +63,25 @@ impl Catalog {
     pub async fn read(&self, _caller: &Caller, uri: &str) -> Result<Answered, ReadError> {
         uri::check(uri).map_err(ReadError::InvalidUri)?;
         let uri: Arc<str> = uri.into();
-        let mut seen = None;
-        for _ in 0..READ_WALKS {
+        let (mut seen, mut in_vain) = (None, 0);
+        'walks: for walk in 1..=READ_WALKS {
             let (snapshot, candidates) = self.find(&uri, seen).await.ok_or(ReadError::NotFound)?;
             for candidate in candidates {
-                match self.read_at(&candidate, &uri).await {
-                    Err(Error::NotFound) => {}
-                    Err(error) => return Err(ReadError::Provider { provider: candidate.name, error }),
-                    Ok(answered) => return Ok(answered),
+                let answer = self.read_at(&candidate, &uri).await;
+                if matches!(answer, Err(Error::NotFound)) {
+                    continue;
                 }
+                // A generation that was replaced meanwhile answers for nobody: its error may be that it ended, and what it says may be what
+                // nobody is told of any more (law 5).
+                if walk < READ_WALKS && !self.still_serves(candidate.source, &snapshot) {
+                    seen = Some(snapshot.number);
+                    continue 'walks;
+                }
+                return answer.map_err(|error| ReadError::Provider { provider: candidate.name, error });
+            }
+            in_vain += 1;
+            if in_vain == VAIN_WALKS {
+                break;
             }
             // Nobody wants it. Perhaps the lists are old: once more, if there is a newer catalog.
             seen = Some(snapshot.number);
@@ -103,32 +124,68 @@ impl Catalog {
         let mut moment = ledger.now(uri);
         let if_none_match = kept.as_ref().and_then(|kept| kept.version.clone());
         let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match };
-        let mut answer = guarded(|| provider.read(request.clone())).await?;
-        if answer.is_none() && provider.offers().live && ledger.instance() != moment.instance {
+        let mut answer = guarded(|| provider.read(request.clone())).await;
+        if matches!(answer, Ok(None)) && provider.offers().live && ledger.instance() != moment.instance {
             // The instance died while the read waited for its turn: the next one was asked about a version that only the dead one knew.
             moment = ledger.now(uri);
             kept = None;
-            answer = guarded(|| provider.read(ReadRequest { if_none_match: None, ..request })).await?;
+            answer = guarded(|| provider.read(ReadRequest { if_none_match: None, ..request })).await;
         }
+        let watched = moment.watch.is_some();
         match (answer, kept) {
-            (Some(Reading { mut contents, version, reuse }), _) => {
-                for part in &mut contents {
-                    part.uri.get_or_insert_with(|| uri.clone());
-                    if part.mime_type.is_none() {
-                        part.mime_type.clone_from(&candidate.mime_type);
-                    }
-                }
-                let contents = Arc::new(contents);
-                self.readings.keep(*source, uri, &contents, version, reuse, moment);
-                Ok(Answered { contents, reuse: remaining(reuse), public: candidate.public })
-            }
-            (None, Some(kept)) => {
-                let answered = Answered { contents: kept.contents.clone(), reuse: remaining(kept.reuse), public: candidate.public };
-                self.readings.renew(*source, uri, kept, moment);
+            (Ok(Some(reading)), _) => {
+                let kept = taken(reading, candidate, uri, moment);
+                let answered = kept.answered(candidate.public);
+                self.readings.keep(*source, uri, kept, watched);
                 Ok(answered)
             }
-            (None, None) => Err(Error::Failed("it answered that nothing changed to a read that named no version".into())),
+            (Ok(None), Some(kept)) => {
+                let kept = kept.renewed(moment);
+                let answered = kept.answered(candidate.public);
+                self.readings.keep(*source, uri, kept, watched);
+                Ok(answered)
+            }
+            (Ok(None), None) => Err(Error::Failed("it answered that nothing changed to a read that named no version".into())),
+            (Err(error), _) => {
+                if watched {
+                    self.readings.failed(*source, uri);
+                }
+                Err(error)
+            }
         }
+    }
+
+    /// Whether a new owner answers, byte for byte, what was answered last on behalf of the one before, so that nobody need be told that it
+    /// changed hands (law 5). To be called once the new one watches. False where no last answer is kept, and where it takes too long to tell.
+    pub(crate) async fn answers_as_before(&self, before: Source, candidate: &Candidate, uri: &Arc<str>) -> bool {
+        let Some(last) = self.readings.last(before, uri) else { return false };
+        let comparing = async {
+            let _permit = self.comparing.acquire().await.ok()?;
+            let moment = candidate.ledger.now(uri);
+            let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match: None };
+            let reading = guarded(|| candidate.provider.read(request)).await.ok().flatten()?;
+            let kept = taken(reading, candidate, uri, moment);
+            // It stands for the last answer from now on, since nobody will ask for another.
+            (kept.contents == last).then(|| self.readings.keep(candidate.source, uri, kept, true))
+        };
+        timeout(COMPARE_TIME, comparing).await.ok().flatten().is_some()
+    }
+}
+
+/// What a provider said, made whole by what the list says.
+fn taken(Reading { mut contents, version, reuse }: Reading, candidate: &Candidate, uri: &Arc<str>, moment: Moment) -> Kept {
+    for part in &mut contents {
+        part.uri.get_or_insert_with(|| uri.clone());
+        if part.mime_type.is_none() {
+            part.mime_type.clone_from(&candidate.mime_type);
+        }
+    }
+    Kept::new(uri, contents, version, reuse, moment)
+}
+
+impl Kept {
+    fn answered(&self, public: bool) -> Answered {
+        Answered { contents: self.contents.clone(), reuse: remaining(self.reuse), public }
     }
 }
 

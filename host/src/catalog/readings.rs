@@ -1,4 +1,5 @@
-//! Answers that are kept because their provider said for how long, or gave them a version.
+//! Answers that are kept because their provider said for how long, or gave them a version; and the last answers of what is watched, with which
+//! a new owner is compared (law 5).
 //!
 //! Invariant (law 7): a kept answer is given again only if nothing was announced for its URI since its call began, by the same generation
 //! and instance; one that is good until announced only while the watch holds that held when its call began. A version is handed back only to
@@ -80,42 +81,59 @@ impl Readings {
         }
     }
 
-    /// Keeps an answer, if it is good for anything, in place of the one before.
-    pub(super) fn keep(
-        &self,
-        source: Source,
-        uri: &Arc<str>,
-        contents: &Arc<Vec<Contents>>,
-        version: Option<String>,
-        reuse: Option<Reuse>,
-        moment: Moment,
-    ) {
+    /// Keeps an answer, if it is good for anything, in place of the one before: if it may be given again, or if the URI is `watched`, so that
+    /// this is what its listeners know.
+    pub(super) fn keep(&self, source: Source, uri: &Arc<str>, kept: Kept, watched: bool) {
         let mut state = self.state.lock();
+        let useful = watched || kept.version.is_some() || kept.reuse.is_some();
+        if !useful && state.kept.is_empty() {
+            return;
+        }
         let key = (source, uri.clone());
-        if version.is_none() && reuse.is_none() && state.kept.is_empty() {
+        if state.kept.peek(&key).is_some_and(|there| kept.moment.is_before(&there.moment)) {
+            // The call began before a change that the kept answer knows already.
             return;
         }
-        if let Some(before) = state.kept.pop(&key) {
-            state.bytes -= before.bytes;
-        }
-        let bytes = weight(uri, contents, version.as_deref());
-        if (version.is_none() && reuse.is_none()) || bytes > KEPT_ANSWER_BYTES {
+        state.remove(&key);
+        if !useful || kept.bytes > KEPT_ANSWER_BYTES {
             return;
         }
-        state.bytes += bytes;
-        state.kept.put(key, Kept { contents: contents.clone(), version, reuse, moment, since: Instant::now(), bytes });
+        state.bytes += kept.bytes;
+        state.kept.put(key, kept);
         while state.bytes > KEPT_BYTES {
             let Some((_, oldest)) = state.kept.pop_lru() else { break };
             state.bytes -= oldest.bytes;
         }
     }
 
-    /// The provider said that a kept answer still holds: it is as good as new.
-    pub(super) fn renew(&self, source: Source, uri: &Arc<str>, kept: Kept, moment: Moment) {
-        self.keep(source, uri, &kept.contents, kept.version, kept.reuse, moment);
+    /// The last answer that was served, if it is kept.
+    pub(super) fn last(&self, source: Source, uri: &Arc<str>) -> Option<Arc<Vec<Contents>>> {
+        self.state.lock().kept.peek(&(source, uri.clone())).map(|kept| kept.contents.clone())
+    }
+
+    /// The last answer was an error.
+    pub(super) fn failed(&self, source: Source, uri: &Arc<str>) {
+        self.state.lock().remove(&(source, uri.clone()));
     }
 }
 
-fn weight(uri: &str, contents: &[Contents], version: Option<&str>) -> usize {
-    uri.len() + size_of::<Kept>() + version.map_or(0, str::len) + contents.iter().map(Contents::weight).sum::<usize>()
+impl State {
+    fn remove(&mut self, key: &Key) {
+        if let Some(before) = self.kept.pop(key) {
+            self.bytes -= before.bytes;
+        }
+    }
+}
+
+impl Kept {
+    pub(super) fn new(uri: &str, contents: Vec<Contents>, version: Option<String>, reuse: Option<Reuse>, moment: Moment) -> Self {
+        let bytes =
+            uri.len() + size_of::<Self>() + version.as_deref().map_or(0, str::len) + contents.iter().map(Contents::weight).sum::<usize>();
+        Self { contents: Arc::new(contents), version, reuse, moment, since: Instant::now(), bytes }
+    }
+
+    /// The provider said that it still holds: it is as good as new.
+    pub(super) fn renewed(self, moment: Moment) -> Self {
+        Self { moment, since: Instant::now(), ..self }
+    }
 }

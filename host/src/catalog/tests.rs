@@ -1,6 +1,7 @@
 //! The laws of design §2; law 7, and law 8 as far as it is the catalog's, are in `freshness`.
 
 mod freshness;
+mod generations;
 mod races;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -10,7 +11,7 @@ use tokio::time::advance;
 
 use super::{upkeep, *};
 use crate::provider::{
-    Body, EventQueue, Occurrence, Offers, ResourceInfo, TemplateInfo,
+    Body, Error, EventQueue, Occurrence, Offers, Provider, ResourceInfo, Reuse, TemplateInfo,
     memory::{Memory, live, reading},
 };
 

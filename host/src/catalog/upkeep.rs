@@ -54,6 +54,12 @@ impl Upkeep {
         self.asked(source, Some(reuse))
     }
 
+    /// A generation that was to be loaded is given up.
+    pub(super) fn abandoned(&self, source: Source) {
+        self.standings.lock().remove(&source);
+        self.finished.send_modify(|_| ());
+    }
+
     /// The slot is gone.
     pub(super) fn removed(&self, slot: u32) {
         self.standings.lock().retain(|source, _| source.slot != slot);

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use wharf::provider::wasm::{CacheFolder, Compilation, Compiler, compile::worker};
+use wharf::provider::wasm::{CacheFolder, Compilation, Compiler, Strategy, compile::worker};
 
 /// This program, whatever has become of its file since it was started.
 const SELF: &str = "/proc/self/exe";
@@ -18,6 +18,8 @@ pub(super) struct Args {
     seconds: u64,
     #[arg(long)]
     engine: String,
+    #[arg(long)]
+    quick: bool,
 }
 
 /// What each command that loads components uses.
@@ -27,6 +29,7 @@ pub(super) fn compilation() -> Compilation {
     Compilation { compiler, cache: CacheFolder::from_environment(), ..Compilation::default() }
 }
 
-pub(super) fn run(Args { bytes, memory, seconds, engine }: Args) -> ExitCode {
-    worker::run(&worker::Request { bytes, memory, seconds, engine })
+pub(super) fn run(Args { bytes, memory, seconds, engine, quick }: Args) -> ExitCode {
+    let strategy = if quick { Strategy::Quick } else { Strategy::Thorough };
+    worker::run(&worker::Request { bytes, memory, seconds, engine, strategy })
 }

@@ -45,7 +45,10 @@ fn parse(text: &str) -> Result<String, String> {
 /// `default` is the level if none is asked for. What the host warns of about a provider goes into `warnings`, if there are such, and then is
 /// not on stderr.
 pub(super) fn start(args: &Args, default: &str, warnings: Option<Warnings>) {
-    let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
+    let chosen = args.log.as_deref().unwrap_or(default);
+    // A folder that is watched and goes is no news to the user, as it is to the crate that watches it.
+    let quiet = if chosen.contains("notify") { String::new() } else { ",notify=off".into() };
+    let filter = EnvFilter::new(format!("{chosen}{quiet}"));
     // By itself it would colour what goes into a file or a client's log, too.
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let log = fmt::layer().with_ansi(colours).with_writer(std::io::stderr).with_target(false);

@@ -5,6 +5,7 @@ mod check;
 mod compile;
 mod complete;
 mod config;
+mod connect;
 mod explain;
 mod list;
 mod logging;
@@ -15,6 +16,7 @@ mod serve;
 mod signals;
 mod sources;
 mod trust;
+mod voice;
 mod wit;
 
 use std::process::ExitCode;
@@ -49,6 +51,8 @@ enum Command {
     Check(check::Args),
     /// Checks a wharf.toml, or gives its schema
     Config(config::Args),
+    /// Connects an agent: prints its configuration, or writes it into the agent's file
+    Connect(connect::Args),
     /// Records that you have read a wharf.toml and want what it grants
     Trust(trust::Args),
     /// Writes the contract for providers, as WIT files
@@ -80,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
         Command::Config(args) => done(config::run(args)),
+        Command::Connect(args) => connect::run(args),
         Command::Trust(args) => done(trust::run(args)),
         Command::Wit(args) => done(wit::run(args)),
         Command::CompileComponent(_) => Ok(ExitCode::SUCCESS),

@@ -1,11 +1,11 @@
 //! `wharf read`.
 
 use anyhow::{Result, anyhow, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 use wharf::{
     catalog::{Caller, ReadError},
     host::Host,
-    mcp::encode::ContentsJson,
+    mcp::encode,
     provider::{Body, Contents, Error},
     uri,
 };
@@ -34,7 +34,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let Args { uri, sources, json } = args;
     let answered = once::ask(sources, async |host: &Host| host.catalog().read(&Caller, &uri).await.map_err(|error| failure(&uri, error)))?;
     if json {
-        return output::json(&json!({ "contents": answered.contents.iter().map(|part| ContentsJson(part, &uri)).collect::<Vec<_>>() }));
+        let contents: Value = serde_json::from_slice(&encode::contents(&answered.contents, &uri)?)?;
+        return output::json(&json!({ "contents": contents }));
     }
     if output::for_people()
         && let Some((part, bytes)) = answered.contents.iter().find_map(blob)

@@ -1,9 +1,9 @@
 //! `wharf serve`.
 
 use std::{
+    collections::HashSet,
     io,
     net::SocketAddr,
-    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -12,16 +12,16 @@ use anyhow::{Context, Result, bail};
 use tokio::{net::TcpListener, sync::oneshot};
 use wharf::{
     config::Config,
-    host::Host,
-    plugins::{Fate, Plan, Report},
-    transport::http::{HttpSettings, PATH},
+    host::{Builder, Host},
+    plugins::Report,
+    transport::http::HttpSettings,
 };
 
 use super::{
     attach, compile,
-    output::{self, count},
     signals::Signals,
     sources::{SourceArgs, Sources},
+    voice::Voice,
 };
 
 /// Where it listens if nothing else is said.
@@ -57,29 +57,42 @@ impl Args {
     }
 }
 
-/// What the user is told: lines for people, or log events.
-#[derive(Clone, Copy)]
-struct Voice {
-    json: bool,
-    /// Only what is wrong: clients keep what a server says on stderr, and show it as its faults.
-    quiet: bool,
-}
-
 pub(super) fn run(args: Args, json: bool) -> Result<()> {
     if let Some(url) = args.attach {
         return attach::run(&url);
     }
     let voice = Voice { json, quiet: args.stdio };
-    let Sources { mut config, plugins } = args.sources.read()?;
-    config.tools.enabled |= args.tools;
+    let sources = args.sources.read()?;
     if args.stdio {
-        return run_to_end(serve_stdio(config, plugins, voice));
+        return run_to_end(serve_stdio(sources, args.tools, voice));
     }
-    let address = match args.http.or(config.server.http) {
-        Some(address) => address,
-        None => DEFAULT_HTTP.parse().context("the default address")?,
+    let address = address(args.http, &sources.config)?;
+    run_to_end(serve(sources, args.tools, address, voice))
+}
+
+/// Where to listen.
+pub(super) fn address(asked: Option<SocketAddr>, config: &Config) -> Result<SocketAddr> {
+    match asked.or(config.server.http) {
+        Some(address) => Ok(address),
+        None => DEFAULT_HTTP.parse().context("the default address"),
+    }
+}
+
+/// Listens there.
+pub(super) async fn bind(address: SocketAddr, config: &Config) -> Result<(TcpListener, HttpSettings)> {
+    let listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            bail!("{address} is in use: is another wharf running? Choose another with --http, such as --http 127.0.0.1:0 for any free port")
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot listen on {address}")),
     };
-    run_to_end(serve(config, plugins, address, voice))
+    let settings = HttpSettings {
+        bind: Some(listener.local_addr().context("cannot tell the address listened on")?),
+        allowed_origins: config.server.allowed_origins.clone(),
+        allowed_hosts: config.server.allowed_hosts.clone(),
+    };
+    Ok((listener, settings))
 }
 
 /// Runs what needs a runtime.
@@ -92,12 +105,18 @@ pub(super) fn run_to_end<T>(work: impl Future<Output = Result<T>>) -> Result<T> 
     done
 }
 
+/// A host of these files, which follows them.
+fn builder(Sources { config, plugins, file }: Sources, tools: bool, voice: Voice) -> Builder {
+    let builder = Host::builder().config(config).tools(tools).config_file(file).plugins(plugins).compilation(compile::compilation());
+    builder.on_notice(move |notice| voice.notice(&notice))
+}
+
 /// Serves one client until it closes stdin, or a signal comes.
-async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<()> {
+async fn serve_stdio(sources: Sources, tools: bool, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let report = move |report: Report| voice.report(&report);
-    let builder = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation());
-    let host = builder.loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    let plugins = sources.plugins.clone();
+    let host = builder(sources, tools, voice).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
     let shutdown = async {
         signals.next().await;
@@ -115,32 +134,22 @@ async fn serve_stdio(config: Config, plugins: PathBuf, voice: Voice) -> Result<(
     }
 }
 
-async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voice) -> Result<()> {
+async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
-    let listener = match TcpListener::bind(address).await {
-        Ok(listener) => listener,
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            bail!("{address} is in use: is another wharf running? Choose another with --http, such as --http 127.0.0.1:0 for any free port")
-        }
-        Err(error) => return Err(error).with_context(|| format!("cannot listen on {address}")),
-    };
+    let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
-    let settings = HttpSettings {
-        bind: Some(address),
-        allowed_origins: config.server.allowed_origins.clone(),
-        allowed_hosts: config.server.allowed_hosts.clone(),
-    };
     voice.greet(address);
 
-    let done: Arc<Mutex<Vec<Arc<str>>>> = Arc::default();
+    let done: Arc<Mutex<HashSet<Arc<str>>>> = Arc::default();
     let report = {
         let done = done.clone();
         move |report: Report| {
             voice.report(&report);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push(report.name);
+            done.lock().unwrap_or_else(PoisonError::into_inner).insert(report.name);
         }
     };
-    let host = Host::builder().config(config).plugins(&plugins).compilation(compile::compilation()).on_report(report).start().await?;
+    let plugins = sources.plugins.clone();
+    let host = builder(sources, tools, voice).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();
@@ -150,7 +159,7 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
     let impatient = async {
         tokio::time::sleep(PATIENCE).await;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        voice.still_loading(planned.iter().filter(|name| !done.contains(name)));
+        voice.still_loading(planned.iter().filter(|name| !done.contains(*name)));
         std::future::pending().await
     };
     tokio::select! {
@@ -164,81 +173,5 @@ async fn serve(config: Config, plugins: PathBuf, address: SocketAddr, voice: Voi
     tokio::select! {
         () = &mut serving => Ok(()),
         () = signals.next() => bail!("ended before everything was done"),
-    }
-}
-
-impl Voice {
-    fn say(self, line: &str) {
-        if self.json {
-            tracing::info!("{line}");
-        } else {
-            output::say(line);
-        }
-    }
-
-    fn greet(self, address: SocketAddr) {
-        let url = format!("http://{address}{PATH}");
-        if self.json {
-            tracing::info!(url, "serving");
-            return;
-        }
-        eprintln!(
-            "Wharf {version} serves MCP at {url}\n\n\
-             Claude Code  claude mcp add --transport http wharf {url}\n\
-             Codex        codex mcp add wharf --url {url}\n\
-             Gemini CLI   gemini mcp add --transport http wharf {url}\n\
-             VS Code      code --add-mcp '{{\"name\":\"wharf\",\"type\":\"http\",\"url\":\"{url}\"}}'\n\n\
-             Ctrl-C ends it.\n",
-            version = env!("CARGO_PKG_VERSION"),
-        );
-    }
-
-    fn plan(self, folder: &Path, plan: &Plan) {
-        if let Some(error) = &plan.unreadable {
-            self.warn(&format!("the plugins folder {} cannot be read: {error}; make it, or name another with --plugins", folder.display()));
-        } else if plan.providers.is_empty() {
-            self.warn(&format!("there is no .wasm file in {}: nothing to serve", folder.display()));
-        }
-        for (path, reason) in &plan.misnamed {
-            self.warn(&format!("refused {}: {reason}", path.display()));
-        }
-    }
-
-    fn warn(self, line: &str) {
-        if self.json {
-            tracing::warn!("{line}");
-        } else {
-            output::say(&format!("warning: {line}"));
-        }
-    }
-
-    fn report(self, Report { name, path, fate }: &Report) {
-        let path = path.display();
-        match fate {
-            Fate::Loaded { lists: Ok(()), .. } if self.quiet => {}
-            Fate::Loaded { resources, templates, subscriptions, lists, took } => {
-                if self.quiet {
-                } else if self.json {
-                    let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-                    tracing::info!(provider = %name, %path, resources, templates, subscriptions, took_ms = took, "loaded");
-                } else {
-                    let live = if *subscriptions { ", tells of changes" } else { "" };
-                    let (resources, templates) = (count(*resources, "resource"), count(*templates, "template"));
-                    output::say(&format!("loaded   {name}: {resources}, {templates}{live} ({path}, {} ms)", took.as_millis()));
-                }
-                if let Err(error) = lists {
-                    self.warn(&format!("{name} did not list: {error}; it is asked again"));
-                }
-            }
-            Fate::Refused(reason) if self.json => tracing::error!(provider = %name, %path, reason, "refused"),
-            Fate::Refused(reason) => output::say(&format!("refused  {name}: {reason} ({path})")),
-        }
-    }
-
-    fn still_loading<'a>(self, names: impl Iterator<Item = &'a Arc<str>>) {
-        let names: Vec<&str> = names.map(|name| &**name).collect();
-        if !names.is_empty() {
-            self.say(&format!("still loading: {}", names.join(", ")));
-        }
     }
 }

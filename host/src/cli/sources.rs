@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use wharf::config::Config;
+use wharf::config::{Config, ConfigFile, Trust};
 
 /// The file that is used if it is there and no other is given.
 pub(super) const DEFAULT_CONFIG: &str = "wharf.toml";
 /// The folder beside the wharf.toml, or in the current folder.
-const DEFAULT_PLUGINS: &str = "plugins";
+pub(super) const DEFAULT_PLUGINS: &str = "plugins";
 
 /// Where the providers are.
 #[derive(clap::Args)]
@@ -25,15 +25,21 @@ pub(super) struct SourceArgs {
 pub(super) struct Sources {
     pub config: Config,
     pub plugins: PathBuf,
+    /// The file to follow. One that is not there yet may come.
+    pub file: ConfigFile,
 }
 
 impl SourceArgs {
     pub(super) fn read(self) -> Result<Sources> {
+        let file = match &self.config {
+            Some(path) => ConfigFile::named(path),
+            None => ConfigFile::found(DEFAULT_CONFIG, Trust::of_user().ok()),
+        };
         let path = self.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
-        let mut config = path.as_deref().map(read_config).transpose()?.unwrap_or_default();
+        let config = path.as_deref().map(read_config).transpose()?.unwrap_or_default();
         let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
-        let plugins = self.plugins.or(config.server.plugins.take()).unwrap_or(beside);
-        Ok(Sources { config, plugins })
+        let plugins = self.plugins.or_else(|| config.server.plugins.clone()).unwrap_or(beside);
+        Ok(Sources { config, plugins, file })
     }
 }
 

@@ -235,6 +235,7 @@ mod tests {
             allowed-origins = ["https://app.example.com"]
             allowed-hosts = ["wharf.example.com"]
             loading-time = "10s"
+            watch = "poll"
 
             [tools]
             enabled = true
@@ -281,6 +282,7 @@ mod tests {
         assert_eq!(config.server.plugins.as_deref(), Some(Path::new("/srv/providers")));
         assert_eq!(config.server.loading_time, Some(Duration::from_secs(10)));
         assert!(config.tools.enabled && !parse("").unwrap().tools.enabled);
+        assert_eq!(config.server.watch, Some(crate::config::Watch::Poll));
         let [notes, log] = config.resources.as_slice() else { panic!("two resources") };
         assert_eq!((notes.uri.as_deref(), &notes.content), (Some("notes://today"), &Content::Text("hello".into())));
         assert_eq!((notes.size, notes.priority, notes.last_modified), (Some(5), Some(0.5), Some(1_795_996_800_000)));
@@ -347,7 +349,9 @@ mod tests {
     #[test]
     fn the_schema_knows_every_key_the_parser_knows() {
         let schema = schema().to_string();
-        for key in ["loading-time", "allowed-origins", "mime-type", "last-modified", "claims", "public", "deadline", "settings", "file"] {
+        for key in
+            ["loading-time", "watch", "allowed-origins", "mime-type", "last-modified", "claims", "public", "deadline", "settings", "file"]
+        {
             assert!(schema.contains(&format!("\"{key}\"")), "{key}");
         }
         assert!(schema.contains("\"additionalProperties\":false"), "and that there are no others");

@@ -6,6 +6,7 @@
 mod file;
 pub(crate) mod files;
 mod report;
+mod source;
 mod trust;
 mod units;
 
@@ -19,6 +20,7 @@ use std::{
 use serde::Deserialize;
 
 pub use file::schema;
+pub use source::{ConfigFile, Given};
 pub use trust::{Trust, TrustError, Trusted};
 
 /// Bytes of a wharf.toml: 10,000 resources take less than one MiB.
@@ -46,7 +48,7 @@ pub enum ConfigError {
 }
 
 /// A whole wharf.toml.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     /// `[server]`.
     pub server: Server,
@@ -61,7 +63,7 @@ pub struct Config {
 }
 
 /// `[server]`: where the host listens, and to whom.
-#[derive(Debug, Default, PartialEq, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Server {
     /// The address of the HTTP endpoint, `127.0.0.1:8089` if it is not set.
@@ -79,6 +81,21 @@ pub struct Server {
     #[serde(default, deserialize_with = "units::duration")]
     #[schemars(with = "Option<String>")]
     pub loading_time: Option<Duration>,
+    /// How changes of the plugins folder, of this file and of the files it names are noticed; `auto` if it is not set.
+    pub watch: Option<Watch>,
+}
+
+/// How changes of files are noticed while the host serves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Watch {
+    /// By the system's events, and by looking every ten seconds.
+    #[default]
+    Auto,
+    /// By looking every second: for network and container mounts, where no events come.
+    Poll,
+    /// Not at all.
+    Off,
 }
 
 /// `[tools]`: the resources as tools, for clients that know tools only.
@@ -91,7 +108,7 @@ pub struct Tools {
 }
 
 /// `[[resource]]`: a resource that the host itself has.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
     /// Its name.
     pub name: String,
@@ -161,7 +178,7 @@ pub enum Theme {
 }
 
 /// `[[provider]]`: a provider with settings, limits or a place in the order.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// Its name.
     pub name: String,
@@ -195,6 +212,10 @@ impl Config {
         let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
         // Whoever names a pipe by --config (`--config <(…)`) wants it waited for.
         let bytes = std::fs::File::open(path).and_then(|file| files::read_capped(file, FILE_BYTES)).map_err(unreadable)?;
+        Self::of_bytes(path, bytes)
+    }
+
+    fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, ConfigError> {
         let text = String::from_utf8(bytes).map_err(|error| {
             let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
             ConfigError::Wrong { path: path.to_owned(), message: format!("line {line} is not UTF-8, which TOML has to be") }

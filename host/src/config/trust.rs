@@ -78,7 +78,21 @@ impl Trust {
     /// [`TrustError::File`], [`TrustError::Damaged`].
     pub fn check(&self, file: &Path) -> Result<Trusted, TrustError> {
         let (path, hash) = identify(file)?;
-        Ok(match self.read()?.get(&path) {
+        self.judge(&path, &hash)
+    }
+
+    /// Whether this file was chosen with this content, which was read from it: so what is judged is what is used, whatever is in the file by
+    /// now.
+    ///
+    /// # Errors
+    /// [`TrustError::File`], [`TrustError::Damaged`].
+    pub(super) fn check_content(&self, file: &Path, content: &[u8]) -> Result<Trusted, TrustError> {
+        let path = file.canonicalize().map_err(failed(file))?;
+        self.judge(&text(&path), blake3::hash(content).to_hex().as_str())
+    }
+
+    fn judge(&self, path: &str, hash: &str) -> Result<Trusted, TrustError> {
+        Ok(match self.read()?.get(path) {
             Some(recorded) if *recorded == hash => Trusted::Yes,
             Some(_) => Trusted::Changed,
             None => Trusted::No,

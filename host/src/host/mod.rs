@@ -22,27 +22,32 @@
 //! # }
 //! ```
 
+mod configured;
 mod direct;
+mod following;
+mod notice;
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::Router;
-use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
-    sync::watch,
     task::JoinHandle,
 };
 
 pub use direct::ProviderHandle;
+pub use notice::Notice;
 
-use self::direct::Direct;
+use self::{direct::Direct, following::Following};
 use crate::{
     catalog::{Caller, Catalog},
-    config::Config,
+    config::{Config, ConfigFile, Watch},
     mcp::{Info, Server, pipe::Local},
-    plugins::{Loader, Plan, Report},
+    plugins::{
+        Loader, Plan, Report,
+        watch::{View, Watching},
+    },
     provider::{
         Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
@@ -88,7 +93,10 @@ pub struct Builder {
     plugins: Option<PathBuf>,
     loading_time: Option<Duration>,
     compilation: Compilation,
-    report: Option<Arc<dyn Fn(Report) + Send + Sync>>,
+    file: Option<ConfigFile>,
+    watch: Option<Watch>,
+    report: Option<Box<dyn Fn(Report) + Send + Sync>>,
+    notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
     tools: bool,
 }
 
@@ -97,6 +105,20 @@ impl Builder {
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
+        self
+    }
+
+    /// The wharf.toml that [`Builder::config`] was read from: it is read again when it changes.
+    #[must_use]
+    pub fn config_file(mut self, file: ConfigFile) -> Self {
+        self.file = Some(file);
+        self
+    }
+
+    /// How changes of the plugins folder, of wharf.toml and of the files it names are noticed, in place of what wharf.toml says.
+    #[must_use]
+    pub fn watch(mut self, watch: Watch) -> Self {
+        self.watch = Some(watch);
         self
     }
 
@@ -129,10 +151,18 @@ impl Builder {
         self
     }
 
-    /// Called with what became of each provider of the folder and of the configuration, as soon as it is known.
+    /// Called with what became of each provider of the folder and of the configuration, as soon as it is known: at the start, and whenever
+    /// its file or its settings change. It must not take long.
     #[must_use]
     pub fn on_report(mut self, report: impl Fn(Report) + Send + Sync + 'static) -> Self {
-        self.report = Some(Arc::new(report));
+        self.report = Some(Box::new(report));
+        self
+    }
+
+    /// Called with what there is to be said of files while it runs; without this it goes to the log. It must not take long.
+    #[must_use]
+    pub fn on_notice(mut self, notice: impl Fn(Notice) + Send + Sync + 'static) -> Self {
+        self.notice = Some(Arc::new(notice));
         self
     }
 
@@ -143,7 +173,7 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, report, tools } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, tools } = self;
         let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
@@ -163,19 +193,34 @@ impl Builder {
         }
         let server = Arc::new(server);
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
-        let loader = Arc::new(Loader::new(Runtime::with(compilation)?, catalog.clone(), queue));
-        let plan = plugins.map_or_else(|| Plan::of_config(&config), |folder| Plan::new(&folder, &config));
-        let placed = loader.arrange(&plan.providers);
-        let report = report.unwrap_or_else(|| Arc::new(|_| ()));
-        let (done, loaded) = watch::channel(false);
-        let loading = Task(tokio::spawn({
-            let loader = loader.clone();
-            async move {
-                loader.load(placed, move |what| report(what)).await;
-                done.send_replace(true);
-            }
-        }));
-        Ok(Host { catalog, subscriptions, server, direct, loader, plan, _pump: pump, loading, loaded: Mutex::new(loaded) })
+        let loader = Loader::new(Runtime::with(compilation)?, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ())));
+        let loader = Arc::new(loader);
+        let file = file.filter(ConfigFile::can_be_followed);
+        let configured = direct.configured().clone();
+        let mode = watch.or(config.server.watch).unwrap_or_default();
+        let watching = match mode {
+            Watch::Off => None,
+            // From here on no change is missed.
+            mode => Some(Watching::start(following::followed(plugins.as_deref(), file.as_ref(), &config, &configured), mode).await),
+        };
+        let view = watching.as_ref().map_or_else(View::default, |watching| watching.view().borrow().clone());
+        let plan = plugins.as_deref().map_or_else(|| Plan::of_config(&config), |folder| Plan::new(folder, &config));
+        loader.follow(&plan.providers, |planned| following::rests(&view, planned));
+        let following = watching.map(|watching| {
+            let notice = notice.unwrap_or_else(|| Arc::new(log));
+            let mut following = Following::new(loader.clone(), configured, (plugins, file), config, watching, notice);
+            following.said_of(&plan);
+            Task(tokio::spawn(following.run()))
+        });
+        Ok(Host { catalog, subscriptions, server, direct, loader, plan, _pump: pump, following })
+    }
+}
+
+fn log(notice: Notice) {
+    if notice.is_warning() {
+        tracing::warn!("{notice}");
+    } else {
+        tracing::info!("{notice}");
     }
 }
 
@@ -197,8 +242,7 @@ pub struct Host {
     loader: Arc<Loader>,
     plan: Plan,
     _pump: Task,
-    loading: Task,
-    loaded: Mutex<watch::Receiver<bool>>,
+    following: Option<Task>,
 }
 
 impl Host {
@@ -276,11 +320,9 @@ impl Host {
         &self.plan
     }
 
-    /// Returns when every provider of the plan is loaded or refused.
+    /// Returns when every provider there is has been loaded or refused once.
     pub async fn loaded(&self) {
-        let mut loaded = self.loaded.lock().clone();
-        // It ends without a word only if the host does.
-        let _ = loaded.wait_for(|loaded| *loaded).await;
+        self.loader.tried().await;
     }
 
     // Serving, and the end.
@@ -297,7 +339,7 @@ impl Host {
             stop.await;
             self.end_streams();
         };
-        http::serve(listener, self.router(settings), Plain, Limits::default(), stopping).await;
+        http::serve(listener, http::service(self.server.clone(), settings), Plain, Limits::default(), stopping).await;
         self.close().await;
     }
 
@@ -322,8 +364,8 @@ impl Host {
     }
 
     /// The second half: tells the providers that nobody listens any more, waits for them, and ends them.
-    pub async fn close(self) {
-        self.loading.0.abort();
+    pub async fn close(mut self) {
+        self.following = None;
         self.subscriptions.close().await;
         self.loader.close().await;
     }

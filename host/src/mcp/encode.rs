@@ -3,9 +3,10 @@
 //! Invariants: an answer is written once, into one buffer, borrowing from the catalog's values; nothing is built as a tree first. A field
 //! that the provider did not give is left out, never null.
 
+mod text;
+
 use std::time::{Duration, UNIX_EPOCH};
 
-use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
@@ -51,6 +52,12 @@ impl Answer {
     pub fn field<T: Serialize + ?Sized>(&mut self, field: &'static str, value: &T) -> Result<(), serde_json::Error> {
         self.name(field);
         serde_json::to_writer(&mut self.out, value)
+    }
+
+    /// Adds the contents of a resource, which was asked for by this URI.
+    pub fn contents(&mut self, contents: &[Contents], asked: &str) -> Result<(), serde_json::Error> {
+        self.name("contents");
+        write_contents(&mut self.out, contents, asked)
     }
 
     /// Adds fields that are there already, `"a":1,"b":2`.
@@ -116,7 +123,7 @@ pub fn notice(notice: &Notice, listen: Option<&str>) -> Vec<u8> {
         (None, None) => {}
         (None, Some(uri)) => {
             out.extend_from_slice(b",\"params\":{\"uri\":");
-            string(&mut out, uri);
+            text::string(&mut out, uri);
             out.push(b'}');
         }
         (Some(listen), uri) => {
@@ -124,7 +131,7 @@ pub fn notice(notice: &Notice, listen: Option<&str>) -> Vec<u8> {
             out.extend_from_slice(subscription_meta(listen).as_bytes());
             if let Some(uri) = uri {
                 out.extend_from_slice(b",\"uri\":");
-                string(&mut out, uri);
+                text::string(&mut out, uri);
             }
             out.push(b'}');
         }
@@ -136,16 +143,6 @@ pub fn notice(notice: &Notice, listen: Option<&str>) -> Vec<u8> {
 /// The `_meta` of everything that a listen sends, as a field.
 pub fn subscription_meta(listen: &str) -> String {
     format!("\"_meta\":{{\"io.modelcontextprotocol/subscriptionId\":{listen}}}")
-}
-
-/// Writes a JSON string.
-fn string(out: &mut Vec<u8>, text: &str) {
-    let start = out.len();
-    // Writing a string into memory cannot fail; if it ever did, half a string would break the stream.
-    if serde_json::to_writer(&mut *out, text).is_err() {
-        out.truncate(start);
-        out.extend_from_slice(b"\"\"");
-    }
 }
 
 #[derive(Serialize)]
@@ -191,22 +188,50 @@ impl Serialize for TemplateJson<'_> {
     }
 }
 
-/// MCP's `TextResourceContents` or `BlobResourceContents`; the URI asked for stands in where the contents have none.
-pub struct ContentsJson<'a>(pub &'a Contents, pub &'a str);
+/// The JSON of a resource's contents, which was asked for by this URI: an array.
+pub fn contents(contents: &[Contents], asked: &str) -> Result<Vec<u8>, serde_json::Error> {
+    let mut out = Vec::with_capacity(FRAME + expected(contents));
+    write_contents(&mut out, contents, asked)?;
+    Ok(out)
+}
 
-impl Serialize for ContentsJson<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Contents { uri, mime_type, body, meta } = self.0;
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("uri", uri.as_deref().unwrap_or(self.1))?;
-        entry(&mut map, "mimeType", mime_type.as_ref())?;
-        match body {
-            Body::Text(text) => map.serialize_entry("text", text)?,
-            Body::Blob(bytes) => map.serialize_entry("blob", &Blob(bytes))?,
+fn write_contents(out: &mut Vec<u8>, contents: &[Contents], asked: &str) -> Result<(), serde_json::Error> {
+    out.push(b'[');
+    for (number, one) in contents.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
         }
-        entry(&mut map, "_meta", meta.as_ref())?;
-        map.end()
+        one_of_contents(out, one, asked)?;
     }
+    out.push(b']');
+    Ok(())
+}
+
+/// Writes MCP's `TextResourceContents` or `BlobResourceContents`; the URI asked for stands in where the contents have none.
+fn one_of_contents(out: &mut Vec<u8>, contents: &Contents, asked: &str) -> Result<(), serde_json::Error> {
+    let Contents { uri, mime_type, body, meta } = contents;
+    out.extend_from_slice(b"{\"uri\":");
+    text::string(out, uri.as_deref().unwrap_or(asked));
+    if let Some(mime_type) = mime_type {
+        out.extend_from_slice(b",\"mimeType\":");
+        text::string(out, mime_type);
+    }
+    match body {
+        Body::Text(body) => {
+            out.extend_from_slice(b",\"text\":");
+            text::string(out, body);
+        }
+        Body::Blob(bytes) => {
+            out.extend_from_slice(b",\"blob\":");
+            text::base64(out, bytes);
+        }
+    }
+    if let Some(meta) = meta {
+        out.extend_from_slice(b",\"_meta\":");
+        serde_json::to_writer(&mut *out, meta)?;
+    }
+    out.push(b'}');
+    Ok(())
 }
 
 /// Bytes of JSON the contents will take, about.
@@ -218,14 +243,6 @@ pub fn expected(contents: &[Contents]) -> usize {
             Body::Blob(bytes) => bytes.len() / 3 * 4,
         })
         .sum()
-}
-
-struct Blob<'a>(&'a [u8]);
-
-impl Serialize for Blob<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&Base64Display::new(self.0, &STANDARD))
-    }
 }
 
 struct AnnotationsJson<'a>(&'a Annotations);

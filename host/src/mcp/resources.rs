@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Cache, Server,
-    encode::{self, ContentsJson, Each},
+    Cache, Server, encode,
     era::Era,
     error::{RpcError, short},
     message::{Params, Request, text_of},
@@ -39,7 +38,7 @@ pub async fn read(server: &Server, era: Era, request: &Request<'_>) -> Result<Ve
     let uri = Params::text("uri", request.params()?.uri)?;
     let read = server.catalog.read(&server.caller(), &uri).await.map_err(|error| RpcError::from_read(era, &uri, &error))?;
     let mut answer = server.begin(era, request.id, encode::expected(&read.contents));
-    answer.field("contents", &Each(|| read.contents.iter().map(|contents| ContentsJson(contents, &uri))))?;
+    answer.contents(&read.contents, &uri)?;
     Ok(server.finish(era, answer, Some(Cache::of(read.reuse, read.public))))
 }
 

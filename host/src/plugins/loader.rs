@@ -1,113 +1,173 @@
-//! Loads providers: file, compiler, first instance, lists, catalog.
+//! All providers of the plugins folder and of the configuration, each kept by a task of its own.
+//!
+//! Invariants: a provider keeps its place for as long as the plan has its name, whatever becomes of its file; one that only changes its place,
+//! claims or publicity is not loaded again; while the host serves, nobody waits for one that is loaded for the first time.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
+use futures_util::future::join_all;
 use parking_lot::Mutex;
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{sync::watch, task::JoinHandle};
 
-use super::Planned;
+use super::{
+    Fate, Planned, Report,
+    factory::Factory,
+    keeper::{Common, Keeper, Serving, Wanted, drain},
+    watch::Resting,
+};
 use crate::{
     catalog::{Catalog, Position},
-    provider::{
-        Announcer, Error, EventQueue, Provider, Source,
-        wasm::{LoadError, Runtime},
-    },
+    provider::{EventQueue, wasm::Runtime},
 };
 
-/// What became of one provider.
-#[derive(Debug)]
-pub struct Report {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Its file.
-    pub path: PathBuf,
-    /// How it went.
-    pub fate: Fate,
+/// One provider's keeper.
+struct Kept {
+    slot: u32,
+    wanted: watch::Sender<Wanted>,
+    serving: Serving,
+    /// Whether it has been tried.
+    first: watch::Receiver<bool>,
+    task: Option<JoinHandle<()>>,
 }
 
-/// How loading went.
-#[derive(Debug)]
-pub enum Fate {
-    /// It serves.
-    Loaded {
-        /// How many resources it lists.
-        resources: usize,
-        /// How many templates it has.
-        templates: usize,
-        /// Whether it can be told who is wanted.
-        subscriptions: bool,
-        /// Why its lists did not come, if they did not; it is asked again.
-        lists: Result<(), Error>,
-        /// From the file to the lists.
-        took: Duration,
-    },
-    /// It does not; says why.
-    Refused(String),
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
 }
 
-/// Loads providers into a catalog, and ends them.
+#[derive(Default)]
+struct State {
+    kept: HashMap<Arc<str>, Kept>,
+    /// As the catalog has it.
+    order: Vec<Position>,
+    begun: bool,
+    closed: bool,
+}
+
+/// Loads providers into a catalog, follows their files, and ends them.
 pub struct Loader {
-    runtime: Arc<Runtime>,
-    catalog: Arc<Catalog>,
-    queue: Arc<EventQueue>,
-    serving: Mutex<Vec<Arc<dyn Provider>>>,
+    common: Arc<Common>,
+    state: Mutex<State>,
 }
 
 impl Loader {
-    /// A loader whose providers are heard through this queue.
-    pub fn new(runtime: Arc<Runtime>, catalog: Arc<Catalog>, queue: Arc<EventQueue>) -> Self {
-        Self { runtime, catalog, queue, serving: Mutex::default() }
+    /// A loader whose providers are heard through this queue. `report` is called with what becomes of each of them; it must not take long.
+    pub fn new(
+        runtime: Arc<Runtime>,
+        catalog: Arc<Catalog>,
+        queue: Arc<EventQueue>,
+        report: impl Fn(Report) + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(runtime, catalog, queue, report)
     }
 
-    /// Gives these their places in the catalog, in order, where they count as loading from now on.
-    pub fn arrange(&self, providers: &[Planned]) -> Vec<(u32, Planned)> {
-        let placed: Vec<_> = providers.iter().map(|planned| (self.catalog.new_slot(), planned.clone())).collect();
-        let position =
-            |(slot, planned): &(u32, Planned)| Position { slot: *slot, name: planned.spec.name.clone(), rules: planned.rules.clone() };
-        self.catalog.arrange(false, placed.iter().map(position).collect());
-        placed
+    pub(super) fn with(
+        factory: impl Factory,
+        catalog: Arc<Catalog>,
+        queue: Arc<EventQueue>,
+        report: impl Fn(Report) + Send + Sync + 'static,
+    ) -> Self {
+        let common = Common { factory: Box::new(factory), catalog, queue, report: Box::new(report) };
+        Self { common: Arc::new(common), state: Mutex::default() }
     }
 
-    /// Loads them, the smallest file first, since that is up soonest; tells of each when it is done.
-    pub async fn load(self: &Arc<Self>, mut providers: Vec<(u32, Planned)>, report: impl Fn(Report) + Clone + Send + Sync + 'static) {
-        providers.sort_by_key(|(_, planned)| std::fs::metadata(&planned.path).map_or(0, |file| file.len()));
-        let mut loading = JoinSet::new();
-        for (slot, planned) in providers {
-            let (this, report) = (self.clone(), report.clone());
-            loading.spawn(async move {
-                let (name, path) = (planned.spec.name.clone(), planned.path.clone());
-                let fate = match this.load_one(slot, planned).await {
-                    Ok(fate) => fate,
-                    Err(refusal) => {
-                        this.catalog.refuse(slot);
-                        Fate::Refused(refusal.to_string())
-                    }
-                };
-                report(Report { name, path, fate });
-            });
+    /// These are the providers from now on, in this order, with how their files rest. What is new is loaded, the smallest file first, what
+    /// changed is replaced, what is not named any more is taken away; returns at once. The first time, requests wait for what is loaded.
+    /// To be called within a tokio runtime.
+    pub fn follow(&self, plan: &[Planned], rests: impl Fn(&Planned) -> Resting) {
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
         }
-        while loading.join_next().await.is_some() {}
+        let begun = std::mem::replace(&mut state.begun, true);
+        let mut gone = std::mem::take(&mut state.kept);
+        let (mut order, mut starting) = (Vec::with_capacity(plan.len()), Vec::new());
+        for planned in plan {
+            let name = &planned.spec.name;
+            let wanted = Wanted { planned: planned.clone(), rests: rests(planned) };
+            let kept = match gone.remove(name) {
+                Some(kept) => {
+                    kept.wanted.send_if_modified(|before| {
+                        let news = before.is_news(&wanted);
+                        *before = wanted;
+                        news
+                    });
+                    kept
+                }
+                None => {
+                    let (kept, start) = self.kept(wanted);
+                    starting.push((planned, kept.slot, start));
+                    kept
+                }
+            };
+            order.push(Position { slot: kept.slot, name: name.clone(), rules: planned.rules.clone() });
+            state.kept.insert(name.clone(), kept);
+        }
+        if order != state.order {
+            self.common.catalog.arrange(false, order.clone());
+            state.order = order;
+        }
+        starting.sort_by_key(|(planned, ..)| std::fs::metadata(&planned.path).map_or(0, |file| file.len()));
+        for (planned, slot, start) in starting {
+            if begun {
+                self.common.catalog.refuse(slot);
+            }
+            if let Some(kept) = state.kept.get_mut(&planned.spec.name) {
+                kept.task = Some(tokio::spawn(start));
+            }
+        }
+        drop(state);
+        for (name, kept) in gone {
+            self.take_away(name, &kept);
+        }
     }
 
-    async fn load_one(&self, slot: u32, Planned { spec, path, .. }: Planned) -> Result<Fate, LoadError> {
-        let began = Instant::now();
-        let compiled = self.runtime.load(&spec.name, &path).await?;
-        let announcer = Announcer::new(Source { slot, generation: 1 }, self.queue.clone());
-        let provider = compiled.start(spec, announcer.clone()).await?;
-        self.serving.lock().push(provider.clone());
-        let lists = self.catalog.load(provider.clone(), &announcer).await;
-        let snapshot = self.catalog.snapshot();
-        let (resources, templates) = snapshot
-            .serving()
-            .find(|(place, _)| place.slot == slot)
-            .map_or((0, 0), |(_, serving)| (serving.lists.resources.len(), serving.lists.templates.len()));
-        let subscriptions = provider.offers().subscriptions;
-        Ok(Fate::Loaded { resources, templates, subscriptions, lists, took: began.elapsed() })
+    fn kept(&self, wanted: Wanted) -> (Kept, impl Future<Output = ()> + Send + use<>) {
+        let slot = self.common.catalog.new_slot();
+        let serving = Serving::default();
+        let keeper = Keeper::new(self.common.clone(), slot, serving.clone());
+        let (wanted, wants) = watch::channel(wanted);
+        let (tried, first) = watch::channel(false);
+        (Kept { slot, wanted, serving, first, task: None }, keeper.run(wants, tried))
+    }
+
+    /// Its place is gone already.
+    fn take_away(&self, name: Arc<str>, kept: &Kept) {
+        let provider = kept.serving.lock().take();
+        let Some(provider) = provider else { return };
+        let Planned { spec, path, .. } = kept.wanted.borrow().planned.clone();
+        drain(&spec, provider);
+        (self.common.report)(Report { name, path, fate: Fate::Removed });
+    }
+
+    /// Returns when each provider there is has been tried.
+    pub async fn tried(&self) {
+        let waiting: Vec<_> = self.state.lock().kept.values().map(|kept| kept.first.clone()).collect();
+        for mut first in waiting {
+            // It ends without a word only if it was taken away.
+            let _ = first.wait_for(|tried| *tried).await;
+        }
     }
 
     /// Ends all providers, each within its deadline.
     pub async fn close(&self) {
-        let serving = std::mem::take(&mut *self.serving.lock());
-        futures_util::future::join_all(serving.iter().map(|provider| provider.close())).await;
+        let kept = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            std::mem::take(&mut state.kept)
+        };
+        let serving: Vec<_> = kept.values().filter_map(|kept| kept.serving.lock().take()).collect();
+        drop(kept);
+        join_all(serving.iter().map(|provider| provider.close())).await;
+    }
+}
+
+impl Wanted {
+    /// Whether another one is a reason to look at the file.
+    fn is_news(&self, other: &Self) -> bool {
+        self.rests != other.rests || self.planned.spec != other.planned.spec || self.planned.path != other.planned.path
     }
 }

@@ -4,16 +4,20 @@
 //! that wharf.toml speaks of, by path or by a provider's name, is not loaded a second time. A provider that cannot be loaded keeps no other
 //! from it.
 
+mod factory;
+mod keeper;
 mod loader;
+mod report;
+pub mod watch;
 
 use std::{
-    collections::{BTreeMap, HashSet},
-    ffi::OsStr,
+    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-pub use loader::{Fate, Loader, Report};
+pub use loader::Loader;
+pub use report::{Fate, Loaded, Report, Timings};
 
 use crate::{
     catalog::Rules,
@@ -22,7 +26,7 @@ use crate::{
 };
 
 /// A provider that is to be loaded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
     /// Name, settings and limits.
     pub spec: Spec,
@@ -39,6 +43,8 @@ pub struct Plan {
     pub providers: Vec<Planned>,
     /// Files that are no providers because of their name: the file, and why.
     pub misnamed: Vec<(PathBuf, String)>,
+    /// Files of the folder that are not loaded because wharf.toml has another file for a provider of their name: the file, and why.
+    pub passed_over: Vec<(PathBuf, String)>,
     /// Why the folder could not be read, if it could not.
     pub unreadable: Option<std::io::Error>,
 }
@@ -51,43 +57,55 @@ impl Plan {
 
     /// Looks into the folder and the configuration.
     pub fn new(folder: &Path, config: &Config) -> Self {
-        let (mut plan, names, paths) = Self::named(folder, config);
         match components(folder) {
-            Err(error) => plan.unreadable = Some(error),
-            Ok(files) => {
-                for path in files {
-                    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                    if names.contains(&stem) || paths.contains(&real(&path)) {
-                        continue;
-                    }
-                    match config::check_name(&stem) {
-                        Err(reason) => plan.misnamed.push((path, format!("{reason}; rename the file, or name it in wharf.toml"))),
-                        Ok(()) => {
-                            let spec = Spec { name: Arc::from(stem), settings: BTreeMap::new(), limits: limits(&config.limits) };
-                            plan.providers.push(Planned { spec, rules: Rules::default(), path });
-                        }
-                    }
+            Ok(files) => Self::of_files(folder, files, config),
+            Err(error) => Self { unreadable: Some(error), ..Self::of_files(folder, Vec::new(), config) },
+        }
+    }
+
+    /// With these files in the folder.
+    pub fn of_files(folder: &Path, files: impl IntoIterator<Item = PathBuf>, config: &Config) -> Self {
+        let (mut plan, named) = Self::named(folder, config);
+        for path in files {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let really = real(&path);
+            if let Some(other) = named.get(&stem).filter(|other| **other != really) {
+                let why = format!("wharf.toml has {} for the provider {stem}; rename this file, or remove it", other.display());
+                plan.passed_over.push((path, why));
+                continue;
+            }
+            if named.values().any(|named| *named == really) {
+                continue;
+            }
+            match config::check_name(&stem) {
+                Err(reason) => plan.misnamed.push((path, format!("{reason}; rename the file, or name it in wharf.toml"))),
+                Ok(()) => {
+                    let spec = Spec { name: Arc::from(stem), settings: BTreeMap::new(), limits: limits(&config.limits) };
+                    plan.providers.push(Planned { spec, rules: Rules::default(), path });
                 }
             }
         }
         plan
     }
 
-    /// The providers of the configuration, and which names and files they take.
-    fn named(folder: &Path, config: &Config) -> (Self, HashSet<String>, HashSet<PathBuf>) {
+    /// The providers of the configuration, and where the file of each really is.
+    fn named(folder: &Path, config: &Config) -> (Self, HashMap<String, PathBuf>) {
         let mut plan = Self::default();
-        let mut names = HashSet::new();
-        let mut paths = HashSet::new();
+        let mut named = HashMap::new();
         for provider in &config.providers {
-            let path = provider.path.clone().unwrap_or_else(|| folder.join(&provider.name).with_added_extension("wasm"));
-            names.insert(provider.name.clone());
-            paths.insert(real(&path));
+            let path = path_of(folder, provider);
+            named.insert(provider.name.clone(), real(&path));
             let limits = limits(&provider.limits);
             let spec = Spec { name: provider.name.as_str().into(), settings: provider.settings.clone(), limits };
             plan.providers.push(Planned { spec, rules: Rules { claims: provider.claims.clone(), public: provider.public }, path });
         }
-        (plan, names, paths)
+        (plan, named)
     }
+}
+
+/// The file of a provider that the configuration names.
+pub fn path_of(folder: &Path, provider: &config::Provider) -> PathBuf {
+    provider.path.clone().unwrap_or_else(|| folder.join(&provider.name).with_added_extension("wasm"))
 }
 
 fn limits(config: &config::Limits) -> Limits {
@@ -95,13 +113,12 @@ fn limits(config: &config::Limits) -> Limits {
     Limits { memory: config.memory.unwrap_or(limits.memory), deadline: config.deadline.unwrap_or(limits.deadline) }
 }
 
-/// The folder's `.wasm` files, by name. Hidden ones are what editors and tools write on the way.
+/// The folder's `.wasm` files, by name.
 fn components(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if !hidden && path.extension() == Some(OsStr::new("wasm")) && !path.is_dir() {
+        if path.file_name().is_some_and(watch::is_component) && !path.is_dir() {
             files.push(path);
         }
     }
@@ -150,6 +167,11 @@ mod tests {
         let plan = Plan::new(folder.path(), &config(folder.path(), text));
         assert_eq!(names(&plan), ["d", "other", "c", "a"]);
         assert_eq!(plan.providers[0].path, folder.path().join("d.wasm"));
+        assert_eq!(
+            plan.passed_over[0].0,
+            folder.path().join("c.wasm"),
+            "and one that is another file of that name is said to be passed over"
+        );
     }
 
     #[test]

@@ -40,6 +40,13 @@ pub struct Moment {
     pub watch: Option<u64>,
 }
 
+impl Moment {
+    /// Whether something of this URI, or of a URI that shares its epoch, became stale between the two.
+    pub fn is_before(&self, other: &Self) -> bool {
+        (self.instance, self.epoch) < (other.instance, other.epoch)
+    }
+}
+
 impl Default for Ledger {
     fn default() -> Self {
         Self {

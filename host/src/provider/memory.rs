@@ -63,6 +63,8 @@ pub struct Memory {
     reading: watch::Sender<usize>,
     /// How often what is watched changed.
     watches: watch::Sender<u64>,
+    /// Goes with it.
+    lives: watch::Sender<()>,
 }
 
 impl Memory {
@@ -71,7 +73,10 @@ impl Memory {
     }
 
     pub fn generation(source: Source, queue: &Arc<EventQueue>, offers: Offers) -> Arc<Self> {
-        let announcer = Announcer::new(source, queue.clone());
+        Self::made(Announcer::new(source, queue.clone()), offers)
+    }
+
+    pub fn made(announcer: Announcer, offers: Offers) -> Arc<Self> {
         Arc::new(Self {
             shelf: Mutex::default(),
             announcer,
@@ -81,6 +86,7 @@ impl Memory {
             held: watch::Sender::new(false),
             reading: watch::Sender::new(0),
             watches: watch::Sender::new(0),
+            lives: watch::Sender::new(()),
         })
     }
 
@@ -278,7 +284,14 @@ impl Provider for Memory {
         .boxed()
     }
 
+    fn retire(&self) -> BoxFuture<'static, ()> {
+        self.shelf.lock().calls.push("retire".into());
+        let mut lives = self.lives.subscribe();
+        async move { while lives.changed().await.is_ok() {} }.boxed()
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
+        self.shelf.lock().calls.push("close".into());
         async {}.boxed()
     }
 }

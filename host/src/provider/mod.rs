@@ -82,6 +82,12 @@ pub trait Provider: Send + Sync + 'static {
     /// Suggests values for a template's variable. Called only if [`Offers::completions`] is set.
     fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion>;
 
+    /// It is replaced, or taken away: no timer and no event reaches it any more; calls do, until it is closed. Resolves when nothing of it
+    /// runs any more, which comes by itself once nobody has it.
+    fn retire(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Ends it: calls that wait are answered [`Error::Unavailable`], the one that runs may finish. Resolves when nothing of it runs any more.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -61,7 +61,12 @@ impl Held {
 /// The one call in flight.
 #[derive(Debug)]
 pub(super) enum Call {
-    Subscribe { candidate: Candidate, instance: u64 },
+    /// `before`: the owner that it is compared with, where that decides whether listeners are told.
+    Subscribe {
+        candidate: Candidate,
+        instance: u64,
+        before: Option<Source>,
+    },
     Probe(Candidate),
     Unsubscribe,
 }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     catalog::{Candidate, Catalog},
-    provider::{Error, ProviderEvent, ReadRequest},
+    provider::{Error, ProviderEvent, ReadRequest, Source},
 };
 
 /// How long the answer to a subscribe waits for the provider (law 11).
@@ -58,13 +58,16 @@ struct Listening {
     list_changed: bool,
 }
 
+/// How a call went, and whether a new owner answers as the one before did.
+type Called = (Result<(), Error>, bool);
+
 struct Driver {
     catalog: Arc<Catalog>,
     reducer: Reducer,
     listeners: HashMap<ListenerId, Listening>,
     /// What a call in flight is about, and whether it is an `unsubscribe`.
     about: HashMap<Id, (Arc<str>, bool)>,
-    calls: JoinSet<Result<(), Error>>,
+    calls: JoinSet<Called>,
     alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
     waiting: HashMap<Ticket, oneshot::Sender<()>>,
     tickets: Ticket,
@@ -178,15 +181,15 @@ impl Driver {
         self.carry_out();
     }
 
-    fn called(&mut self, call: Result<(Id, Result<(), Error>), tokio::task::JoinError>) {
-        let (id, result) = match call {
-            Ok((id, result)) => (id, result),
-            Err(error) => (error.id(), Err(Error::Failed("the provider panicked".into()))),
+    fn called(&mut self, call: Result<(Id, Called), tokio::task::JoinError>) {
+        let (id, (result, same)) = match call {
+            Ok((id, called)) => (id, called),
+            Err(error) => (error.id(), (Err(Error::Failed("the provider panicked".into())), false)),
         };
         self.see_catalog();
         match self.about.remove(&id) {
             Some((uri, true)) => self.reducer.unsubscribed(&uri),
-            Some((uri, false)) => self.reducer.subscribed(&uri, result),
+            Some((uri, false)) => self.reducer.subscribed(&uri, result, same),
             None => {}
         }
         self.carry_out();
@@ -195,7 +198,10 @@ impl Driver {
     fn carry_out(&mut self) {
         for effect in self.reducer.effects() {
             match effect {
-                Effect::Subscribe(uri, candidate) => self.call(uri, false, |uri| subscribe(candidate, uri)),
+                Effect::Subscribe(uri, candidate, before) => {
+                    let catalog = self.catalog.clone();
+                    self.call(uri, false, |uri| subscribe(catalog, candidate, uri, before));
+                }
                 Effect::Probe(uri, candidate) => self.call(uri, false, |uri| probe(candidate, uri)),
                 Effect::Unsubscribe(uri, candidate) => self.call(uri, true, |uri| unsubscribe(candidate, uri)),
                 Effect::Retry(uri, timer, pause) => self.alarms.push(Reverse((Instant::now() + pause, Alarm::Retry(uri, timer)))),
@@ -213,12 +219,7 @@ impl Driver {
         }
     }
 
-    fn call<F: Future<Output = Result<(), Error>> + Send + 'static>(
-        &mut self,
-        uri: Arc<str>,
-        unsubscribes: bool,
-        call: impl FnOnce(Arc<str>) -> F,
-    ) {
+    fn call<F: Future<Output = Called> + Send + 'static>(&mut self, uri: Arc<str>, unsubscribes: bool, call: impl FnOnce(Arc<str>) -> F) {
         let id = self.calls.spawn(call(uri.clone())).id();
         self.about.insert(id, (uri, unsubscribes));
     }
@@ -253,24 +254,28 @@ impl Driver {
     }
 }
 
-async fn subscribe(candidate: Candidate, uri: Arc<str>) -> Result<(), Error> {
-    let result = candidate.provider.subscribe(uri.clone(), candidate.matched).await;
+async fn subscribe(catalog: Arc<Catalog>, candidate: Candidate, uri: Arc<str>, before: Option<Source>) -> Called {
+    let result = candidate.provider.subscribe(uri.clone(), candidate.matched.clone()).await;
+    let same = match (&result, before) {
+        (Ok(()), Some(before)) => catalog.answers_as_before(before, &candidate, &uri).await,
+        _ => false,
+    };
     if let Err(error) = &result
         && *error != Error::NotFound
     {
         tracing::debug!(provider = %candidate.name, %uri, kind = error.kind(), "subscribe failed: {error}");
     }
-    result
+    (result, same)
 }
 
-async fn probe(candidate: Candidate, uri: Arc<str>) -> Result<(), Error> {
-    candidate.provider.read(ReadRequest { uri, matched: candidate.matched, if_none_match: None }).await.map(drop)
+async fn probe(candidate: Candidate, uri: Arc<str>) -> Called {
+    (candidate.provider.read(ReadRequest { uri, matched: candidate.matched, if_none_match: None }).await.map(drop), false)
 }
 
-async fn unsubscribe(candidate: Candidate, uri: Arc<str>) -> Result<(), Error> {
+async fn unsubscribe(candidate: Candidate, uri: Arc<str>) -> Called {
     let result = candidate.provider.unsubscribe(uri.clone()).await;
     if let Err(error) = &result {
         tracing::debug!(provider = %candidate.name, %uri, kind = error.kind(), "unsubscribe failed: {error}");
     }
-    result
+    (result, false)
 }

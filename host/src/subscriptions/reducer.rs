@@ -4,7 +4,8 @@
 //! Invariants (design laws 1 to 5, 10 and 11):
 //! - One call per URI is in flight, so calls about a URI reach providers in the order in which they were decided.
 //! - A provider is told `subscribe` only while someone listens and it does not watch already, `unsubscribe` only if it watches.
-//! - When an owner changes, the new one watches before the listeners are told, and they are told before the old one is let go.
+//! - When an owner changes, the new one watches before the listeners are told, and they are told before the old one is let go. They are not
+//!   told if the new one then answered, byte for byte, what the one before did last.
 //! - A listener that was answered while nobody watched for it is owed one `updated` as soon as somebody does.
 
 mod search;
@@ -43,8 +44,9 @@ pub(super) type Timer = u64;
 /// What the reducer wants done.
 #[derive(Debug)]
 pub(super) enum Effect {
-    /// Call the candidate's `subscribe`, then [`Reducer::subscribed`].
-    Subscribe(Arc<str>, Candidate),
+    /// Call the candidate's `subscribe`; if that succeeds and there was an owner before it, see whether it answers as that one did; then
+    /// [`Reducer::subscribed`].
+    Subscribe(Arc<str>, Candidate, Option<Source>),
     /// Read the URI at a candidate without subscriptions, to see whether it owns it; then [`Reducer::subscribed`].
     Probe(Arc<str>, Candidate),
     /// Call the candidate's `unsubscribe`, then [`Reducer::unsubscribed`].
@@ -273,6 +275,8 @@ impl Reducer {
                 self.advance(&uri);
             }
         }
+        let places = &self.snapshot.places;
+        self.early.retain(|slot, _| places.iter().any(|place| place.slot == *slot));
         let published: Vec<_> = self
             .early
             .iter()

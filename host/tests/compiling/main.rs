@@ -8,4 +8,5 @@
 mod cached;
 mod hosts;
 mod process;
+mod quick;
 mod support;

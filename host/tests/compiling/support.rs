@@ -38,7 +38,8 @@ pub fn script(folder: &TempDir, lines: &str) -> PathBuf {
 
 pub fn runtime(program: impl Into<PathBuf>, cache: Option<&Path>, limits: Limits) -> Arc<Runtime> {
     let cache = cache.map_or(CacheFolder::Off, |path| CacheFolder::At(path.to_owned()));
-    Runtime::with(Compilation { compiler: Compiler::Process { program: program.into() }, cache, limits }).unwrap()
+    let compiler = Compiler::Process { program: program.into() };
+    Runtime::with(Compilation { compiler, cache, limits, ..Compilation::default() }).unwrap()
 }
 
 pub async fn within<T>(future: impl Future<Output = T>) -> T {

@@ -2,11 +2,12 @@
 // without losing one. Prints one JSON line a step; exits with 0 only if every step held. The SDK checks each structured result against
 // the output schema of its tool.
 //
-// node tools.mjs (--url URL | --command JSON) --era legacy|modern|pinned --updates N
+// node tools.mjs (--url URL | --command JSON) --era legacy|modern|pinned --updates N --file PATH
 //   --command  a program and its arguments as a JSON array, to be talked to over stdio
-// The host has to serve `handbook`, and the test guest `live` with `timers = false`: reading live://slow/0 adds a line to live://log, and
-// reading live://touch/log announces that.
+//   --file     what file://status is read from; it is written here, again and again
+// The host has to serve `handbook` besides.
 import assert from 'node:assert/strict';
+import { renameSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -18,14 +19,14 @@ const WAIT_SECONDS = 20;
 const QUIET_SECONDS = 13;
 const QUIET_MS = 11_000;
 const MOST_PAUSE_MS = 80;
-const LOG = 'live://log';
+const STATUS = 'file://status';
 const WELCOME = 'handbook://wharf/welcome';
 const LOGO = 'handbook://wharf/logo';
 
 const string = { type: 'string' };
-const { values: args } = parseArgs({ options: { url: string, command: string, era: string, updates: string } });
+const { values: args } = parseArgs({ options: { url: string, command: string, era: string, updates: string, file: string } });
 assert(args.url || args.command, '--url or --command is missing');
-for (const name of ['era', 'updates']) assert(args[name], `--${name} is missing`);
+for (const name of ['era', 'updates', 'file']) assert(args[name], `--${name} is missing`);
 const updates = Number(args.updates);
 
 const began = Date.now();
@@ -49,12 +50,15 @@ async function call(name, given, options) {
 }
 const get = async (name, given, options) => (await call(name, given, options)).structuredContent;
 const read = (uri) => get('read_resource', { uri });
-const version = async () => (await read(LOG)).contents[0].text.split('\n').filter((line) => line === 'slow 0').length;
-async function update() {
-  await read('live://slow/0');
-  await read('live://touch/log');
+const version = async () => Number((await read(STATUS)).contents[0].text);
+let written = 0;
+// At once as a whole, as editors do it.
+function update() {
+  written += 1;
+  writeFileSync(`${args.file}.new`, `${written}`);
+  renameSync(`${args.file}.new`, args.file);
 }
-const wait = (token) => get('wait_for_update', { uris: [LOG], token, timeout: WAIT_SECONDS }, { timeout: WHOLE_RUN_MS });
+const wait = (token) => get('wait_for_update', { uris: [STATUS], token, timeout: WAIT_SECONDS }, { timeout: WHOLE_RUN_MS });
 
 try {
   const [command, ...rest] = args.command ? JSON.parse(args.command) : [];
@@ -77,7 +81,7 @@ try {
     cursor = page.nextCursor;
   } while (cursor);
   assert.equal(new Set(listed).size, listed.length);
-  for (const uri of [LOG, WELCOME, LOGO]) assert(listed.includes(uri), `${uri} is not listed`);
+  for (const uri of [STATUS, WELCOME, LOGO]) assert(listed.includes(uri), `${uri} is not listed`);
   const markdown = await call('list_resources', { provider: 'handbook', mime_type: 'text/*' });
   assert(markdown.structuredContent.resources.every((resource) => resource.provider === 'handbook'));
   assert(markdown.content.some((block) => block.type === 'resource_link' && block.uri === WELCOME));
@@ -113,7 +117,7 @@ try {
   quiet.catch(() => {});
 
   const given = new AbortController();
-  const cancelled = get('wait_for_update', { uris: [LOG] }, { signal: given.signal, timeout: WHOLE_RUN_MS });
+  const cancelled = get('wait_for_update', { uris: [STATUS] }, { signal: given.signal, timeout: WHOLE_RUN_MS });
   cancelled.catch(() => {});
   await pause();
   given.abort('enough');
@@ -121,34 +125,32 @@ try {
   say('cancel');
 
   const foreign = await wait('0badf00d-1-00000000');
-  assert.deepEqual([foreign.status, foreign.unsure], ['changed', [LOG]]);
+  assert.deepEqual([foreign.status, foreign.unsure], ['changed', [STATUS]]);
   let { token } = foreign;
   let known = await version();
+  assert.equal(known, 0);
   for (let count = 1; count <= updates; count += 1) {
     // Before the call, between it and its beginning, or while it waits.
     const when = Math.floor(Math.random() * 3);
-    if (when === 0) await update();
-    const updated = when === 1 ? update() : undefined;
+    if (when === 0) update();
+    if (when === 0 && count % 2) await pause();
     const waiting = wait(token);
-    if (when === 2) {
-      await pause();
-      await update();
-    }
-    await updated;
+    if (when === 2) await pause();
+    if (when !== 0) update();
     const told = await waiting;
-    assert.deepEqual([told.status, told.changed, told.unsure], ['changed', [LOG], undefined], `update ${count}`);
+    assert.deepEqual([told.status, told.changed, told.unsure], ['changed', [STATUS], undefined], `update ${count}`);
     token = told.token;
-    known += 1;
-    assert.equal(await version(), known, `update ${count}`);
+    known = await version();
+    assert.equal(known, written, `update ${count}`);
     if (count % 3 === 0) await pause();
   }
   say('updates one by one', { updates });
 
-  const last = known + updates;
+  const last = written + updates;
   const running = (async () => {
     for (let count = 0; count < updates; count += 1) {
       await pause();
-      await update();
+      update();
     }
   })();
   let told = 0;

@@ -78,7 +78,7 @@ async fn load(runtime: &std::sync::Arc<Runtime>, planned: Planned) -> Result<Loa
 }
 
 /// The provider that wharf.toml makes of this file, or one of the file's name without settings.
-fn planned(file: &Path, Sources { config, plugins }: Sources) -> Planned {
+fn planned(file: &Path, Sources { config, plugins, .. }: Sources) -> Planned {
     let same = |path: &Path| path.canonicalize().is_ok_and(|path| file.canonicalize().is_ok_and(|file| file == path));
     let known = Plan::new(&plugins, &config).providers.into_iter().find(|planned| same(&planned.path));
     known.unwrap_or_else(|| {

@@ -1,3 +1,4 @@
+use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use serde_json::json;
 
@@ -80,18 +81,24 @@ fn every_field_of_a_template_reaches_the_client() {
     );
 }
 
+/// The contents' JSON, which were asked for as `x://a`.
+fn json_of(one: &Contents) -> Value {
+    let json: Value = serde_json::from_slice(&contents(&[one.clone(), one.clone()], "x://a").unwrap()).unwrap();
+    assert_eq!(json[0], json[1]);
+    json[0].clone()
+}
+
 #[test]
 fn contents_are_text_or_base64_and_have_a_uri() {
     let text = Contents { uri: None, mime_type: None, body: Body::Text("a\"\n\u{1}ü".into()), meta: None };
-    assert_eq!(serde_json::to_value(ContentsJson(&text, "x://a")).unwrap(), json!({ "uri": "x://a", "text": "a\"\n\u{1}ü" }));
+    assert_eq!(json_of(&text), json!({ "uri": "x://a", "text": "a\"\n\u{1}ü" }));
     let bytes: Vec<u8> = (0..=255).cycle().take(5000).collect();
     for length in [0, 1, 2, 3, 5000] {
         let body = Body::Blob(Bytes::copy_from_slice(&bytes[..length]));
         let blob = Contents { uri: Some("x://b".into()), mime_type: Some("image/png".into()), body, meta: meta() };
-        let json = serde_json::to_value(ContentsJson(&blob, "x://a")).unwrap();
+        let json = json_of(&blob);
         assert_eq!((&json["uri"], &json["mimeType"]), (&json!("x://b"), &json!("image/png")));
         assert_eq!(json["_meta"], json!({ "org.example/a": [1, null] }));
-        use base64::Engine as _;
         assert_eq!(STANDARD.decode(json["blob"].as_str().unwrap()).unwrap(), bytes[..length]);
     }
 }

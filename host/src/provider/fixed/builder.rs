@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::{Complete, Fixed, List, Read, RegisterError, ResourceHandle, TemplateHandle, Watching, What, family::Family};
+use super::{Complete, Fixed, List, Read, RegisterError, Registration, ResourceHandle, TemplateHandle, Watching, What, family::Family};
 use crate::{
     provider::{Annotations, Completion, CompletionRequest, Error, Icon, ReadRequest, Reading, ResourceInfo, TemplateInfo, TemplateMatch},
     uri::{self, template::Template},
@@ -115,11 +115,24 @@ impl ResourceBuilder {
         A: Future<Output = Result<R, Error>> + Send + 'static,
         R: Into<Reading>,
     {
-        let Self { fixed, info, watching } = self;
+        let fixed = self.fixed.clone();
+        let (registration, uri) = self.registration(read)?;
+        let name = registration.name.clone();
+        let id = fixed.add(registration)?;
+        Ok(ResourceHandle { fixed: Arc::downgrade(&fixed), name, id, uri })
+    }
+
+    /// What [`ResourceBuilder::read`] would register, and its URI.
+    pub(crate) fn registration<F, A, R>(self, read: F) -> Result<(Registration, Arc<str>), RegisterError>
+    where
+        F: Fn(ReadRequest) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<R, Error>> + Send + 'static,
+        R: Into<Reading>,
+    {
+        let Self { info, watching, .. } = self;
         uri::check(&info.uri).map_err(|reason| RegisterError::InvalidUri { uri: info.uri.to_string(), reason })?;
         let (name, uri) = (info.name.clone(), info.uri.clone());
-        let id = fixed.add(name.clone(), What::Resource(Box::new(info)), reader(read), watching)?;
-        Ok(ResourceHandle { fixed: Arc::downgrade(&fixed), name, id, uri })
+        Ok((Registration { name, what: What::Resource(Box::new(info)), read: reader(read), watching }, uri))
     }
 }
 
@@ -175,7 +188,7 @@ impl TemplateBuilder {
             .map_err(|error| RegisterError::Template { template: info.uri_template.to_string(), error })?;
         let name = info.name.clone();
         let what = What::Template(Box::new(Family { info, template: template.clone(), list, complete, listed: Mutex::default() }));
-        let id = fixed.add(name.clone(), what, reader(read), watching)?;
+        let id = fixed.add(Registration { name: name.clone(), what, read: reader(read), watching })?;
         Ok(TemplateHandle { fixed: Arc::downgrade(&fixed), name, id, template })
     }
 }

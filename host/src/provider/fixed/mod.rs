@@ -6,6 +6,7 @@
 mod builder;
 mod family;
 mod handle;
+mod leading;
 mod watches;
 
 use std::{
@@ -23,6 +24,7 @@ use tokio::runtime::Handle;
 
 pub use builder::{ResourceBuilder, TemplateBuilder};
 pub use handle::{NotOwned, ResourceHandle, TemplateHandle};
+pub(crate) use leading::Leading;
 
 use self::{family::Family, watches::Watches};
 use super::{
@@ -72,6 +74,14 @@ struct Watching {
 enum What {
     Resource(Box<ResourceInfo>),
     Template(Box<Family>),
+}
+
+/// A registration before it takes place.
+pub(crate) struct Registration {
+    name: String,
+    what: What,
+    read: Read,
+    watching: Watching,
 }
 
 struct Entry {
@@ -125,14 +135,12 @@ impl Fixed {
         TemplateBuilder::new(self.clone(), name.into(), uri_template.into())
     }
 
-    fn add(&self, name: String, what: What, read: Read, watching: Watching) -> Result<u64, RegisterError> {
+    fn add(&self, registration: Registration) -> Result<u64, RegisterError> {
         let mut entries = self.entries.write();
-        if entries.by_name.contains_key(&name) {
-            return Err(RegisterError::DuplicateName(name));
+        if entries.by_name.contains_key(&registration.name) {
+            return Err(RegisterError::DuplicateName(registration.name));
         }
-        entries.ids += 1;
-        let id = entries.ids;
-        let entry = Arc::new(Entry { id, what, read, watching });
+        let (name, entry) = entries.entry(registration);
         if let What::Resource(info) = &entry.what {
             entries.by_uri.entry(info.uri.clone()).or_default().push(entry.clone());
         }
@@ -140,7 +148,7 @@ impl Fixed {
         drop(entries);
         self.changes_hands(&entry.what);
         self.tell_change();
-        Ok(id)
+        Ok(entry.id)
     }
 
     fn remove(&self, name: &str, id: u64) {

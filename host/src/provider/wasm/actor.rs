@@ -7,6 +7,7 @@
 //! Invariants:
 //! - Timers, control calls and reads take turns: none of them starves another.
 //! - Whoever asked is answered, whatever becomes of the instance; and when the answer is that the instance died, that has been announced.
+//! - Whoever is retired hears of no timer. Once nobody has the handle the task ends, and the instance with it.
 //! - A call once begun is never interrupted but by its deadline.
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
@@ -102,6 +103,12 @@ impl Provider for WasmProvider {
         self.ask(|reply| Call::Complete(request, reply))
     }
 
+    fn retire(&self) -> BoxFuture<'static, ()> {
+        self.queue.retire();
+        let mut ended = self.ended.clone();
+        Box::pin(async move { while ended.changed().await.is_ok() {} })
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         self.queue.close();
         let mut ended = self.ended.clone();
@@ -171,6 +178,7 @@ impl Actor {
             for _ in 0..3 {
                 self.turn = (self.turn + 1) % 3;
                 let work = match self.turn {
+                    0 if self.queue.is_retired() => None,
                     0 => due(instance).map(Work::Fired),
                     1 => self.queue.take_control().map(Work::Call),
                     _ => self.queue.take_read().map(Work::Call),
@@ -179,7 +187,7 @@ impl Actor {
                     return work;
                 }
             }
-            let next = instance.timers().next();
+            let next = instance.timers().next().filter(|_| !self.queue.is_retired());
             tokio::select! {
                 () = self.queue.wake.notified() => {}
                 () = until(next) => {}

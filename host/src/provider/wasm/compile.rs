@@ -8,17 +8,17 @@
 
 #[cfg(unix)]
 pub(crate) mod child;
+mod settings;
 mod source;
 mod turns;
 #[cfg(unix)]
 pub mod worker;
 
 use std::{
-    ffi::OsString,
     fmt::Write,
     hash::Hash,
     io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
@@ -28,6 +28,10 @@ use tokio::sync::Semaphore;
 use wasmtime::{Engine, component::Component};
 
 pub(super) use self::source::Stamp;
+pub use self::{
+    settings::{CacheFolder, Compilation, Compiler, Limits, Strategy},
+    source::Fingerprint,
+};
 use self::{
     source::Source,
     turns::{Turn, Turns},
@@ -42,79 +46,6 @@ const CACHE_FORMAT: u32 = 1;
 const READERS: usize = 4;
 /// How often it is looked whether another host is done with a component.
 const CLAIM_RETRY: Duration = Duration::from_millis(50);
-
-/// How components become machine code. The default is for programs that embed the host: in this process, and without a cache.
-#[derive(Debug, Clone, Default)]
-pub struct Compilation {
-    /// Where the compiler runs.
-    pub compiler: Compiler,
-    /// Where its work is kept.
-    pub cache: CacheFolder,
-    /// What it may use.
-    pub limits: Limits,
-}
-
-/// Where the compiler runs.
-#[derive(Debug, Clone, Default)]
-pub enum Compiler {
-    /// On threads of this process. Nothing can stop it, and its limits do not hold.
-    #[default]
-    InProcess,
-    /// In a process of its own for each component, with a low priority and limits that hold. Unix only; elsewhere as
-    /// [`InProcess`](Self::InProcess), and so too where the process cannot be started.
-    Process {
-        /// The `wharf` binary, of the same version: it is started as `wharf compile-component`.
-        program: PathBuf,
-    },
-}
-
-/// What compiling one component may take, in a process of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Computing time, over all threads, in whole seconds. The default of 240 s is some 12 times what the largest providers seen need.
-    pub work: Duration,
-    /// Time on the clock. The default is 10 min: on a busy machine, low priority makes of 10 s easily 50 s.
-    pub time: Duration,
-    /// Address space, in bytes. The default is 4 GiB; the largest providers seen need 350 MiB of memory.
-    pub memory: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { work: Duration::from_secs(240), time: Duration::from_secs(600), memory: 4 << 30 }
-    }
-}
-
-/// The folder of the compile cache. Unix only; elsewhere there is none.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum CacheFolder {
-    /// Nothing is kept.
-    #[default]
-    Off,
-    /// Machine code is kept here, and loaded from here. It has to belong to this user, and nobody else may write to it.
-    At(PathBuf),
-}
-
-impl CacheFolder {
-    /// What the environment says: `WHARF_CACHE_DIR` (`off` for none) with `components` in it, else `wharf/components` in
-    /// `XDG_CACHE_HOME` or in `~/.cache` (XDG Base Directory Specification).
-    pub fn from_environment() -> Self {
-        Self::from_variables(|name| std::env::var_os(name))
-    }
-
-    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
-        let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        match set("WHARF_CACHE_DIR") {
-            Some(value) if value.as_os_str() == "off" => return Self::Off,
-            Some(folder) => return Self::At(folder.join("components")),
-            None => {}
-        }
-        // The specification has relative paths ignored.
-        let absolute = |name| set(name).filter(|path| path.is_absolute());
-        let caches = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-        caches.map_or(Self::Off, |caches| Self::At(caches.join("wharf").join("components")))
-    }
-}
 
 /// What there is for compiling, once per engine.
 pub(super) struct Compiling {
@@ -143,7 +74,7 @@ enum Found {
 
 impl Compiling {
     pub fn new(engine: Engine, settings: Compilation) -> Arc<Self> {
-        let digest = digest(&engine);
+        let digest = digest(&engine, settings.strategy);
         Arc::new(Self {
             engine,
             settings,
@@ -241,7 +172,7 @@ impl Compiling {
     async fn compile(self: &Arc<Self>, name: &str, missing: Missing, bytes: Bytes, turn: Turn) -> Result<Component, LoadError> {
         #[cfg(unix)]
         if let Compiler::Process { program } = &self.settings.compiler {
-            match child::compile(program, &self.digest, &self.settings.limits, bytes.clone()).await {
+            match child::compile(program, (&self.digest, self.settings.strategy), &self.settings.limits, bytes.clone()).await {
                 Ok(code) => {
                     let key = missing.key.clone();
                     match self.blocking(move |this| this.take_in(key.as_ref(), &code)).await? {
@@ -344,7 +275,7 @@ fn nameless(content: &[u8]) -> io::Result<std::fs::File> {
 
 /// Stands for all that machine code depends on: wasmtime, its settings, the processor; and this version of Wharf, which may have come for a
 /// fault that was mended in the compiler.
-fn digest(engine: &Engine) -> String {
+fn digest(engine: &Engine, strategy: Strategy) -> String {
     struct Digest(blake3::Hasher);
 
     // The standard library's own hashers may differ from one compiler to the next.
@@ -361,7 +292,7 @@ fn digest(engine: &Engine) -> String {
     }
 
     let mut hasher = Digest(blake3::Hasher::new());
-    (CACHE_FORMAT, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+    (CACHE_FORMAT, env!("CARGO_PKG_VERSION"), strategy).hash(&mut hasher);
     engine.precompile_compatibility_hash().hash(&mut hasher);
     let mut text = String::new();
     for byte in &hasher.0.finalize().as_bytes()[..16] {
@@ -376,25 +307,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_folder_is_where_the_environment_says() {
-        let folder = |variables: &[(&str, &str)]| {
-            CacheFolder::from_variables(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
-        };
-        let at = |path: &str| CacheFolder::At(path.into());
-        let home = ("HOME", "/home/a");
-        assert_eq!(folder(&[home]), at("/home/a/.cache/wharf/components"));
-        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "/caches")]), at("/caches/wharf/components"));
-        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "caches")]), at("/home/a/.cache/wharf/components"));
-        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "")]), at("/home/a/.cache/wharf/components"));
-        assert_eq!(folder(&[home, ("WHARF_CACHE_DIR", "mine")]), at("mine/components"));
-        assert_eq!(folder(&[home, ("WHARF_CACHE_DIR", "off")]), CacheFolder::Off);
-        assert_eq!(folder(&[]), CacheFolder::Off);
-    }
-
-    #[test]
     fn the_digest_tells_engines_apart_that_compile_differently() {
+        let digest = |engine: &Engine| digest(engine, Strategy::Thorough);
         let default = digest(&Engine::default());
         assert_eq!(default, digest(&Engine::default()));
         assert_ne!(default, digest(&Engine::new(wasmtime::Config::new().epoch_interruption(true)).unwrap()));
+        assert_ne!(default, super::digest(&Engine::default(), Strategy::Quick));
     }
 }

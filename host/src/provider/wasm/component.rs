@@ -113,10 +113,11 @@ pub struct Compiled {
 impl Compiled {
     /// Checks that it fits.
     pub(super) fn new(runtime: Arc<Runtime>, (component, compile_time): &Made) -> Result<Self, LoadError> {
-        let names = Names::of(component, runtime.engine());
+        let engine = component.engine();
+        let names = Names::of(component, engine);
         names.check_exports()?;
         names.check_imports()?;
-        let pre = runtime.linker.instantiate_pre(component).map_err(|error| LoadError::Import(format!("{error:#}")))?;
+        let pre = runtime.linker(engine).instantiate_pre(component).map_err(|error| LoadError::Import(format!("{error:#}")))?;
         let exports = Exports {
             resources: resources::GuestIndices::new(&pre).map_err(wrong("resources"))?,
             subscriptions: names

@@ -3,10 +3,11 @@
 use std::{io, num::NonZero, path::Path, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
+use tokio::sync::OnceCell;
 use wasmtime::{Config, Engine, component::Linker};
 
 use super::{
-    compile::{Compilation, Compiling},
+    compile::{Compilation, Compiling, Strategy},
     component::{Compiled, LoadError, Made},
     imports,
     instance::HostState,
@@ -34,14 +35,35 @@ pub enum RuntimeError {
     Thread(#[from] io::Error),
 }
 
+/// One compiler, and what is made for its code.
+struct Core {
+    engine: Engine,
+    linker: Linker<HostState>,
+    compiling: Arc<Compiling>,
+}
+
+impl Core {
+    fn new(compilation: Compilation) -> Result<Self, RuntimeError> {
+        let broken = |error: wasmtime::Error| RuntimeError::Engine(format!("{error:#}"));
+        let engine = Engine::new(&config(compilation.strategy)).map_err(broken)?;
+        let mut linker = Linker::new(&engine);
+        wasi::link(&mut linker).map_err(broken)?;
+        imports::link(&mut linker).map_err(broken)?;
+        start_clock(&engine)?;
+        let compiling = Compiling::new(engine.clone(), compilation);
+        Ok(Self { engine, linker, compiling })
+    }
+}
+
 /// The engine and what belongs to it. One is enough for a process.
 pub struct Runtime {
-    engine: Engine,
-    pub(super) linker: Linker<HostState>,
+    core: Core,
+    /// Where the quick compiler is used: for what it cannot compile, made when there is such.
+    thorough: Option<OnceCell<Core>>,
+    compilation: Compilation,
     /// Runs what does not end at its first poll. Only `Drop` takes it.
     guests: Option<tokio::runtime::Runtime>,
     pub(super) handle: tokio::runtime::Handle,
-    compiling: Arc<Compiling>,
 }
 
 impl Runtime {
@@ -59,17 +81,12 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`].
     pub fn with(compilation: Compilation) -> Result<Arc<Self>, RuntimeError> {
-        let broken = |error: wasmtime::Error| RuntimeError::Engine(format!("{error:#}"));
-        let engine = Engine::new(&config()).map_err(broken)?;
-        let mut linker = Linker::new(&engine);
-        wasi::link(&mut linker).map_err(broken)?;
-        imports::link(&mut linker).map_err(broken)?;
-        start_clock(&engine)?;
+        let core = Core::new(compilation.clone())?;
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_GUEST_THREADS);
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
         let handle = guests.handle().clone();
-        let compiling = Compiling::new(engine.clone(), compilation);
-        Ok(Arc::new(Self { engine, linker, guests: Some(guests), handle, compiling }))
+        let thorough = (compilation.strategy == Strategy::Quick).then(OnceCell::new);
+        Ok(Arc::new(Self { core, thorough, compilation, guests: Some(guests), handle }))
     }
 
     /// Checks and compiles the component in a file, or takes its machine code from the compile cache, off the async threads. `name` is for
@@ -79,7 +96,12 @@ impl Runtime {
     /// # Errors
     /// Each way in which the file is no provider for this host; the text says which, and what to do.
     pub async fn load(self: &Arc<Self>, name: &str, path: &Path) -> Result<Compiled, LoadError> {
-        self.check(self.compiling.file(name, path).await?).await
+        let made = self.core.compiling.file(name, path).await;
+        let made = match self.once_more(name, &made).await {
+            Some(core) => core.compiling.file(name, path).await,
+            None => made,
+        };
+        self.check(made?).await
     }
 
     /// As [`Runtime::load`], for a component that is in memory.
@@ -87,7 +109,25 @@ impl Runtime {
     /// # Errors
     /// As [`Runtime::load`].
     pub async fn compile(self: &Arc<Self>, name: &str, bytes: Bytes) -> Result<Compiled, LoadError> {
-        self.check(self.compiling.bytes(name, bytes).await?).await
+        let made = self.core.compiling.bytes(name, bytes.clone()).await;
+        let made = match self.once_more(name, &made).await {
+            Some(core) => core.compiling.bytes(name, bytes).await,
+            None => made,
+        };
+        self.check(made?).await
+    }
+
+    /// The thorough compiler, where the quick one failed in a way in which it may do better.
+    async fn once_more(&self, name: &str, made: &Result<Made, LoadError>) -> Option<&Core> {
+        use LoadError::{Compile, CompileMemory, CompilerFailed, Invalid};
+
+        let (Err(error @ (Invalid(_) | Compile(_) | CompileMemory(_) | CompilerFailed)), Some(thorough)) = (made, &self.thorough) else {
+            return None;
+        };
+        tracing::debug!(provider = name, "compiled thoroughly, since the quick compiler cannot: {error}");
+        let compilation = Compilation { strategy: Strategy::Thorough, ..self.compilation.clone() };
+        // If it cannot be had, the quick one's error stands.
+        thorough.get_or_try_init(|| async { Core::new(compilation) }).await.ok()
     }
 
     async fn check(self: &Arc<Self>, made: Made) -> Result<Compiled, LoadError> {
@@ -95,8 +135,15 @@ impl Runtime {
         tokio::task::spawn_blocking(move || Compiled::new(runtime, &made)).await.map_err(|_| LoadError::CompilerFailed)?
     }
 
+    /// The linker for code of this engine, which is one of this runtime's.
+    pub(super) fn linker(&self, engine: &Engine) -> &Linker<HostState> {
+        let thorough = self.thorough.as_ref().and_then(OnceCell::get).filter(|core| Engine::same(&core.engine, engine));
+        &thorough.unwrap_or(&self.core).linker
+    }
+
+    #[cfg(test)]
     pub(super) fn engine(&self) -> &Engine {
-        &self.engine
+        &self.core.engine
     }
 }
 
@@ -115,9 +162,13 @@ impl std::fmt::Debug for Runtime {
     }
 }
 
-pub(super) fn config() -> Config {
+pub(super) fn config(strategy: Strategy) -> Config {
     let mut config = Config::new();
     config
+        .strategy(match strategy {
+            Strategy::Thorough => wasmtime::Strategy::Cranelift,
+            Strategy::Quick => wasmtime::Strategy::Winch,
+        })
         .concurrency_support(false)
         .epoch_interruption(true)
         // No guest language here needs these, and what is off cannot be attacked. Multi-memory stays on: without it a composed component

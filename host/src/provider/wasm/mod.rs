@@ -35,13 +35,13 @@ mod wasi;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use actor::WasmProvider;
-pub use compile::{CacheFolder, Compilation, Compiler};
+pub use compile::{CacheFolder, Compilation, Compiler, Fingerprint, Strategy};
 pub use component::{Compiled, LoadError, MAX_FILE_BYTES};
 pub use engine::{Runtime, RuntimeError};
 pub use limits::Limits;
 
 /// What the user decided about one provider.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// Its name, in the log and in messages.
     pub name: Arc<str>,

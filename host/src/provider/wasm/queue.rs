@@ -80,6 +80,8 @@ struct Waiting {
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     closed: AtomicBool,
+    /// Timers do not reach it any more.
+    retired: AtomicBool,
     pub wake: Notify,
 }
 
@@ -160,6 +162,16 @@ impl Queue {
         }
         self.refuse_all(&stopped());
         self.wake.notify_one();
+    }
+
+    /// From now on there are only calls.
+    pub fn retire(&self) {
+        self.retired.store(true, SeqCst);
+        self.wake.notify_one();
+    }
+
+    pub fn is_retired(&self) -> bool {
+        self.retired.load(SeqCst)
     }
 
     pub fn is_closed(&self) -> bool {

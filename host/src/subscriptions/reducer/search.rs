@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Effect, Reducer, pause};
 use crate::{
     catalog::Candidate,
-    provider::Error,
+    provider::{Error, Source},
     subscriptions::{
         binding::{Call, Held, Owner, Watch},
         reducer::Ticket,
@@ -13,12 +13,12 @@ use crate::{
 };
 
 impl Reducer {
-    /// A `subscribe` or a probe has been answered.
-    pub(in crate::subscriptions) fn subscribed(&mut self, uri: &Arc<str>, result: Result<(), Error>) {
+    /// A `subscribe` or a probe has been answered; `same`: and it answers as the owner before it did.
+    pub(in crate::subscriptions) fn subscribed(&mut self, uri: &Arc<str>, result: Result<(), Error>, same: bool) {
         let Some(binding) = self.bindings.get_mut(uri) else { return };
-        let (candidate, instance, probe) = match binding.call.take() {
-            Some(Call::Subscribe { candidate, instance }) => (candidate, instance, false),
-            Some(Call::Probe(candidate)) => (candidate, 0, true),
+        let (candidate, instance, probe, before) = match binding.call.take() {
+            Some(Call::Subscribe { candidate, instance, before }) => (candidate, instance, false, before),
+            Some(Call::Probe(candidate)) => (candidate, 0, true, None),
             other => {
                 binding.call = other;
                 return;
@@ -55,7 +55,8 @@ impl Reducer {
                 if let Watch::Paused { attempt, timer } = watch {
                     self.effects.push(Effect::Retry(uri.clone(), timer, pause(attempt)));
                 }
-                self.settle(uri, Some(Owner { candidate, watch }));
+                let answers_as = before.filter(|_| same && watch == Watch::Watched);
+                self.settle(uri, Some(Owner { candidate, watch }), answers_as);
             }
         }
         self.advance(uri);
@@ -92,14 +93,14 @@ impl Reducer {
             }
             if let Some(walk) = &mut binding.walk {
                 let Some(candidate) = walk.next() else {
-                    self.settle(uri, None);
+                    self.settle(uri, None, None);
                     continue;
                 };
                 binding.path.push(candidate.step());
                 if binding.held.iter().any(|held| held.candidate.source == candidate.source) {
-                    self.settle(uri, Some(Owner { candidate, watch: Watch::Watched }));
+                    self.settle(uri, Some(Owner { candidate, watch: Watch::Watched }), None);
                 } else if candidate.matched.is_none() && !candidate.provider.offers().subscriptions {
-                    self.settle(uri, Some(Owner { candidate, watch: Watch::Unwatchable }));
+                    self.settle(uri, Some(Owner { candidate, watch: Watch::Unwatchable }), None);
                 } else {
                     self.ask(uri, candidate);
                 }
@@ -124,8 +125,11 @@ impl Reducer {
     fn ask(&mut self, uri: &Arc<str>, candidate: Candidate) {
         let Some(binding) = self.bindings.get_mut(uri) else { return };
         if candidate.provider.offers().subscriptions {
-            binding.call = Some(Call::Subscribe { candidate: candidate.clone(), instance: candidate.ledger.instance() });
-            self.effects.push(Effect::Subscribe(uri.clone(), candidate));
+            // Where another owned it for a moment in between, it is not known what was answered last.
+            let known = binding.walked && !binding.passed;
+            let before = binding.owner.as_ref().map(|owner| owner.candidate.source).filter(|before| known && *before != candidate.source);
+            binding.call = Some(Call::Subscribe { candidate: candidate.clone(), instance: candidate.ledger.instance(), before });
+            self.effects.push(Effect::Subscribe(uri.clone(), candidate, before));
         } else {
             binding.call = Some(Call::Probe(candidate.clone()));
             self.effects.push(Effect::Probe(uri.clone(), candidate));
@@ -140,12 +144,14 @@ impl Reducer {
         }
     }
 
-    /// A walk, or another try at the owner, has come to an end.
-    fn settle(&mut self, uri: &Arc<str>, owner: Option<Owner>) {
+    /// A walk, or another try at the owner, has come to an end. The new owner may answer as an owner before did.
+    fn settle(&mut self, uri: &Arc<str>, owner: Option<Owner>, answers_as: Option<Source>) {
         let Some(binding) = self.bindings.get_mut(uri) else { return };
         let before = binding.owner.as_ref().map(|owner| owner.candidate.source);
         let after = owner.as_ref().map(|owner| owner.candidate.source);
-        let changed = std::mem::take(&mut binding.passed) || (binding.walked && before != after);
+        let passed = std::mem::take(&mut binding.passed);
+        let changed = passed || (binding.walked && before != after);
+        let news = passed || (changed && (before.is_none() || before != answers_as));
         let settled = owner.as_ref().is_none_or(Owner::is_settled);
         let watching = owner.as_ref().is_some_and(Owner::is_settled);
         if changed {
@@ -154,7 +160,7 @@ impl Reducer {
         (binding.walk, binding.walked, binding.owner) = (None, true, owner);
         let mut answered = Vec::new();
         for (listener, standing) in &mut binding.listeners {
-            if standing.answered && (changed || (watching && standing.owed)) {
+            if standing.answered && (news || (watching && standing.owed)) {
                 self.effects.push(Effect::Tell(*listener, uri.clone()));
             }
             if settled {

@@ -24,7 +24,10 @@ enum Step {
     Fall(usize),
     Rise(usize),
     Hear(usize),
-    Reload(usize),
+    Prepare(usize),
+    Publish,
+    Reload(usize, Option<usize>),
+    Reorder(usize),
     Remove(usize),
     Return(usize),
     List(usize, usize),
@@ -45,7 +48,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => p.clone().prop_map(Step::Fall),
         2 => p.clone().prop_map(Step::Rise),
         2 => p.clone().prop_map(Step::Hear),
-        1 => p.clone().prop_map(Step::Reload),
+        1 => p.clone().prop_map(Step::Prepare),
+        1 => Just(Step::Publish),
+        3 => (p.clone(), prop::option::of(u.clone())).prop_map(|(p, u)| Step::Reload(p, u)),
+        1 => p.clone().prop_map(Step::Reorder),
         1 => p.clone().prop_map(Step::Remove),
         1 => p.clone().prop_map(Step::Return),
         1 => (p, u).prop_map(|(p, u)| Step::List(p, u)),
@@ -74,8 +80,20 @@ fn take(world: &mut World, step: &Step) {
         Step::Fall(player) => world.fall(*player),
         Step::Rise(player) => world.rise(*player),
         Step::Hear(player) => world.hear(*player),
-        Step::Reload(player) => {
+        // It is there, and announces, but nobody sees it before the next catalog.
+        Step::Prepare(player) => world.reload(*player),
+        Step::Publish => world.publish(),
+        Step::Reload(player, changed) => {
             world.reload(*player);
+            if let Some(uri) = changed {
+                world.change_unheard(*player, URIS[*uri]);
+            }
+            world.publish();
+        }
+        Step::Reorder(player) => {
+            let at = world.order.iter().position(|of| of == player).expect("each has a place");
+            let last = world.order.remove(at);
+            world.order.push(last);
             world.publish();
         }
         Step::Remove(player) | Step::Return(player) => {
@@ -99,15 +117,18 @@ proptest! {
     fn whatever_happens_every_client_ends_up_knowing_the_truth(
         verdicts in prop::collection::vec(verdict(), PROVIDERS * URIS.len()),
         without in prop::option::of(0..PROVIDERS as u32),
+        alike in any::<bool>(),
         steps in prop::collection::vec(step(), 0..80),
     ) {
         let mut world = World::new(PROVIDERS as u32, &without.into_iter().collect::<Vec<_>>());
+        world.alike = alike;
         for (at, verdict) in verdicts.into_iter().enumerate() {
             world.players[at / URIS.len()].verdicts.insert(URIS[at % URIS.len()].to_owned(), verdict);
         }
         for step in &steps {
             take(&mut world, step);
         }
+        world.publish();
         world.settle();
 
         // Law 11 and 3: nothing that changed after an answer was missed.
@@ -124,7 +145,7 @@ proptest! {
             world.subscribed.values().flatten().filter(|uri| world.is_watchable(uri)).map(|uri| Arc::from(uri.as_str())).collect();
         for uri in URIS {
             let watchers: Vec<_> = world.watching.iter().filter(|(_, _, watched)| &**watched == uri).map(|(source, ..)| *source).collect();
-            let owner: Vec<_> = wanted.contains(uri).then(|| world.truth(uri)).flatten().map(|(source, _)| source).into_iter().collect();
+            let owner: Vec<_> = wanted.contains(uri).then(|| world.owner(uri)).flatten().into_iter().collect();
             prop_assert_eq!(watchers, owner, "{}", uri);
         }
         // And nothing stays behind.

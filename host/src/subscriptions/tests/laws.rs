@@ -214,6 +214,67 @@ fn law_5_the_new_owner_watches_before_the_old_one_is_let_go() {
     assert_eq!(world.seen(), ["tell 1 x://a", "unsubscribe 0.1 x://a"]);
 }
 
+/// One provider, watched and read, whose next generation is published.
+fn reloaded(prepare: impl FnOnce(&mut World)) -> World {
+    let mut world = one();
+    world.alike = true;
+    world.subscribe(1, "x://a");
+    world.complete("x://a");
+    world.seen();
+    world.reload(0);
+    prepare(&mut world);
+    world.publish();
+    world
+}
+
+#[test]
+fn law_5_listeners_are_not_told_if_the_new_owner_answers_as_the_one_before_did() {
+    let mut world = reloaded(|_| ());
+    world.complete("x://a");
+    assert_eq!(world.seen(), ["subscribe 0.2 x://a", "unsubscribe 0.1 x://a"]);
+    world.complete("x://a");
+    world.change(0, "x://a");
+    assert_eq!(world.seen(), ["tell 1 x://a"], "what changes later is told");
+}
+
+#[test]
+fn law_5_they_are_told_if_it_answers_something_else_or_announced_it_meanwhile() {
+    let mut world = reloaded(|world| world.change_unheard(0, "x://a"));
+    world.complete("x://a");
+    assert_eq!(world.seen(), ["subscribe 0.2 x://a", "tell 1 x://a", "unsubscribe 0.1 x://a"]);
+
+    let mut world = reloaded(|_| ());
+    world.announce(world.players[0].source, "x://a");
+    world.complete("x://a");
+    assert_eq!(world.seen(), ["subscribe 0.2 x://a", "tell 1 x://a", "unsubscribe 0.1 x://a"]);
+}
+
+#[test]
+fn law_5_they_are_told_if_there_may_have_been_another_owner_in_between() {
+    let mut world = reloaded(|_| ());
+    world.reload(0);
+    world.publish();
+    world.complete("x://a");
+    world.complete("x://a");
+    let seen = world.seen();
+    assert!(seen.contains(&"tell 1 x://a".to_owned()), "{seen:?}");
+}
+
+#[test]
+fn law_5_what_is_owed_is_told_also_if_nothing_changed() {
+    let mut world = one();
+    world.alike = true;
+    world.players[0].fails = true;
+    let ticket = world.subscribe(1, "x://a");
+    world.expire(ticket);
+    world.complete("x://a");
+    world.reload(0);
+    world.publish();
+    world.seen();
+    world.complete("x://a");
+    assert_eq!(world.seen(), ["tell 1 x://a"], "nobody watched since it was answered");
+}
+
 #[test]
 fn law_5_what_a_generation_announces_before_it_is_published_is_held_until_then() {
     let mut world = one();

@@ -5,5 +5,6 @@ mod driven;
 mod history;
 mod laws;
 mod laws_driven;
+mod player;
 mod search;
 mod world;

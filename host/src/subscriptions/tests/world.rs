@@ -9,48 +9,22 @@ use std::{
     time::Duration,
 };
 
-use super::super::reducer::{Effect, ListenerId, Reducer, Ticket, Timer};
+pub use super::player::Verdict;
+use super::{
+    super::reducer::{Effect, ListenerId, Reducer, Ticket, Timer},
+    player::{Player, verdict},
+};
 use crate::{
     catalog::{Candidate, Lists, Merged, Place, Rules, Serving, Snapshot, State},
-    provider::{
-        Announcer, Error, EventQueue, Offers, Provider, ResourceInfo, Source, TemplateInfo, Updated,
-        memory::{Memory, live},
-    },
+    provider::{Error, EventQueue, Provider, ResourceInfo, Source, TemplateInfo, Updated, memory::Memory},
 };
-
-/// What a provider says to subscribing and reading one URI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    Accepts,
-    NotFound,
-    /// Reads, but cannot be watched.
-    Denies,
-}
-
-/// A provider as the test sees it.
-pub struct Player {
-    pub source: Source,
-    pub announcer: Announcer,
-    memory: Arc<Memory>,
-    pub present: bool,
-    pub alive: bool,
-    /// What the reducer has not been told yet of its instance.
-    fell: bool,
-    rose: bool,
-    pub lists: BTreeSet<String>,
-    pub verdicts: BTreeMap<String, Verdict>,
-    /// Its next `subscribe` fails for now.
-    pub fails: bool,
-    /// And so does the next read that looks whether it is the owner, which then counts as one (design §2).
-    pub fails_to_read: bool,
-    /// Raised at each change of a content.
-    versions: BTreeMap<String, u64>,
-}
 
 struct InFlight {
     candidate: Candidate,
     instance: u64,
     kind: Kind,
+    /// The owner it is compared with.
+    before: Option<Source>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,8 +34,8 @@ enum Kind {
     Unsubscribe,
 }
 
-/// What a client knows of a URI: who served it, and which version.
-type View = Option<(Source, u64)>;
+/// What a client knows of a URI: who served it, and which version. Where providers are alike, whoever serves the same version serves the same.
+type View = Option<(Option<Source>, u64)>;
 
 pub struct World {
     pub reducer: Reducer,
@@ -75,6 +49,12 @@ pub struct World {
     pub watching: BTreeSet<(Source, u64, Arc<str>)>,
     pub subscribed: BTreeMap<ListenerId, BTreeSet<String>>,
     views: HashMap<(ListenerId, String), View>,
+    /// The last answer of each generation.
+    served: HashMap<(Source, String), View>,
+    /// Whether the content is the version alone, so that a new owner may answer as the one before did.
+    pub alike: bool,
+    /// The slots in order.
+    pub order: Vec<usize>,
     pub timers: Vec<(Arc<str>, Timer)>,
     pub last_pause: Duration,
     pub open: BTreeMap<Ticket, (ListenerId, Vec<String>)>,
@@ -87,24 +67,7 @@ impl World {
     /// Providers of one template `x://{name}` each; those in `without` have no subscriptions.
     pub fn new(count: u32, without: &[u32]) -> Self {
         let queue = Arc::<EventQueue>::default();
-        let players = (0..count).map(|slot| {
-            let offers = if without.contains(&slot) { Offers::default() } else { live() };
-            let memory = Memory::new(slot, &queue, offers);
-            Player {
-                source: memory.announcer.source(),
-                announcer: memory.announcer.clone(),
-                memory,
-                present: true,
-                alive: true,
-                fell: false,
-                rose: false,
-                lists: BTreeSet::new(),
-                verdicts: BTreeMap::new(),
-                fails: false,
-                fails_to_read: false,
-                versions: BTreeMap::new(),
-            }
-        });
+        let players = (0..count).map(|slot| Player::new(slot, !without.contains(&slot), &queue));
         let players = players.collect();
         let mut world = Self {
             reducer: Reducer::new(Arc::default()),
@@ -117,6 +80,9 @@ impl World {
             watching: BTreeSet::new(),
             subscribed: BTreeMap::new(),
             views: HashMap::new(),
+            served: HashMap::new(),
+            alike: false,
+            order: (0..count as usize).collect(),
             timers: Vec::new(),
             last_pause: Duration::ZERO,
             open: BTreeMap::new(),
@@ -134,7 +100,7 @@ impl World {
 
     pub fn publish(&mut self) {
         self.number += 1;
-        let places = self.players.iter().filter(|player| player.present).map(|player| {
+        let places = self.order.iter().map(|at| &self.players[*at]).filter(|player| player.present).map(|player| {
             let resources = player.lists.iter().map(|uri| ResourceInfo::new(uri.as_str(), "r")).collect();
             let templates = vec![TemplateInfo::new("x://{name}", "t")];
             let serving = Serving {
@@ -166,6 +132,11 @@ impl World {
         player.memory = Memory::generation(source, &self.queue, offers);
         player.announcer = player.memory.announcer.clone();
         (player.source, player.alive, player.fell, player.rose) = (source, true, false, false);
+    }
+
+    /// What the provider holds changes, and nobody hears of it: as between two generations.
+    pub fn change_unheard(&mut self, player: usize, uri: &str) {
+        *self.players[player].versions.entry(uri.to_owned()).or_default() += 1;
     }
 
     pub fn subscribe(&mut self, listener: ListenerId, uri: &str) -> Ticket {
@@ -251,6 +222,7 @@ impl World {
         let Some(call) = self.in_flight.remove(uri) else { return false };
         let uri: Arc<str> = uri.into();
         let Candidate { source, ledger, .. } = &call.candidate;
+        let now = self.content(*source, &uri);
         let player = &mut self.players[source.slot as usize];
         let current = player.source == *source;
         let dead = ledger.instance() != call.instance || (current && !player.alive);
@@ -265,7 +237,7 @@ impl World {
                     Verdict::NotFound => Err(Error::NotFound),
                     Verdict::Accepts | Verdict::Denies => Ok(()),
                 };
-                self.reducer.subscribed(&uri, result);
+                self.reducer.subscribed(&uri, result, false);
             }
             Kind::Subscribe => {
                 let result = match verdict(player, &uri) {
@@ -278,7 +250,9 @@ impl World {
                     Verdict::NotFound => Err(Error::NotFound),
                     Verdict::Denies => Err(Error::Denied("no".into())),
                 };
-                self.reducer.subscribed(&uri, result);
+                let last = call.before.and_then(|before| self.served.get(&(before, uri.to_string())));
+                let same = result.is_ok() && last.is_some_and(|last| *last == now);
+                self.reducer.subscribed(&uri, result, same);
             }
         }
         self.carry_out();
@@ -321,9 +295,9 @@ impl World {
     fn carry_out(&mut self) {
         for effect in self.reducer.effects() {
             match effect {
-                Effect::Subscribe(uri, candidate) => self.start(uri, candidate, Kind::Subscribe),
-                Effect::Probe(uri, candidate) => self.start(uri, candidate, Kind::Probe),
-                Effect::Unsubscribe(uri, candidate) => self.start(uri, candidate, Kind::Unsubscribe),
+                Effect::Subscribe(uri, candidate, before) => self.start(uri, candidate, Kind::Subscribe, before),
+                Effect::Probe(uri, candidate) => self.start(uri, candidate, Kind::Probe, None),
+                Effect::Unsubscribe(uri, candidate) => self.start(uri, candidate, Kind::Unsubscribe, None),
                 Effect::Retry(uri, timer, pause) => {
                     self.last_pause = pause;
                     self.timers.push((uri, timer));
@@ -349,7 +323,7 @@ impl World {
         }
     }
 
-    fn start(&mut self, uri: Arc<str>, candidate: Candidate, kind: Kind) {
+    fn start(&mut self, uri: Arc<str>, candidate: Candidate, kind: Kind, before: Option<Source>) {
         let instance = candidate.ledger.instance();
         let what = match kind {
             Kind::Subscribe => "subscribe",
@@ -365,21 +339,39 @@ impl World {
             }
             Kind::Probe => {}
         }
-        let before = self.in_flight.insert(uri, InFlight { candidate, instance, kind });
-        assert!(before.is_none(), "law 2: two calls for one URI in flight");
+        let other = self.in_flight.insert(uri, InFlight { candidate, instance, kind, before });
+        assert!(other.is_none(), "law 2: two calls for one URI in flight");
     }
 
     fn read(&mut self, listener: ListenerId, uri: &str) {
+        // Whoever is asked on the way and has nothing has served nothing last.
+        for candidate in self.snapshot.candidates(uri) {
+            let key = (candidate.source, uri.to_owned());
+            if verdict(&self.players[candidate.source.slot as usize], uri) != Verdict::NotFound {
+                let content = self.content(candidate.source, uri);
+                self.served.insert(key, content);
+                break;
+            }
+            self.served.remove(&key);
+        }
         let view = self.truth(uri);
         self.views.insert((listener, uri.to_owned()), view);
     }
 
-    /// What a read answers now: by whom, and which version.
+    fn content(&self, source: Source, uri: &str) -> View {
+        let version = self.players[source.slot as usize].versions.get(uri).copied().unwrap_or_default();
+        Some(((!self.alike).then_some(source), version))
+    }
+
+    /// Who answers a read now.
+    pub fn owner(&self, uri: &str) -> Option<Source> {
+        let mut candidates = self.snapshot.candidates(uri).into_iter().map(|candidate| candidate.source);
+        candidates.find(|source| verdict(&self.players[source.slot as usize], uri) != Verdict::NotFound)
+    }
+
+    /// What a read answers now.
     pub fn truth(&self, uri: &str) -> View {
-        self.snapshot.candidates(uri).iter().find_map(|candidate| {
-            let player = &self.players[candidate.source.slot as usize];
-            (verdict(player, uri) != Verdict::NotFound).then(|| (candidate.source, player.versions.get(uri).copied().unwrap_or_default()))
-        })
+        self.owner(uri).and_then(|source| self.content(source, uri))
     }
 
     /// What the listener saw last.
@@ -389,19 +381,8 @@ impl World {
 
     /// Whether changes of the URI can be heard of at all.
     pub fn is_watchable(&self, uri: &str) -> bool {
-        let Some((source, _)) = self.truth(uri) else { return true };
+        let Some(source) = self.owner(uri) else { return true };
         let player = &self.players[source.slot as usize];
         Provider::offers(&*player.memory).subscriptions && verdict(player, uri) == Verdict::Accepts
-    }
-}
-
-fn verdict(player: &Player, uri: &str) -> Verdict {
-    let lists = player.lists.contains(uri);
-    match player.verdicts.get(uri) {
-        None if lists => Verdict::Accepts,
-        None => Verdict::NotFound,
-        // One without subscriptions is taken at its word (design §2): what it lists, it has.
-        Some(Verdict::NotFound) if lists && !Provider::offers(&*player.memory).subscriptions => Verdict::Accepts,
-        Some(verdict) => *verdict,
     }
 }

@@ -4,21 +4,23 @@
 //! closed, and so is one that takes nothing of its answer; one more than the cap is told so and closed, and takes no room; nothing here
 //! ends the loop but the shutdown.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
-use axum::Router;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
+use axum::{
+    body::Body,
+    http::{Request, Response},
 };
+use hyper::body::Incoming;
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinSet,
 };
+use tower_service::Service;
 
-use super::patient::Patient;
+use super::{patient::Patient, timer::ConnectionTimer};
 
 /// Connections at once, if the process may have the files: half for the streams of the sessions and listens there may be, and then some.
 const CONNECTIONS: usize = 18_000;
@@ -95,11 +97,21 @@ impl Handshake for Plain {
     }
 }
 
+/// What answers requests: all services of HTTP that never fail and answer with axum's bodies, so axum's routers too.
+pub trait Served: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static {}
+
+impl<S> Served for S where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
 /// Serves until `shutdown` resolves; then accepts nothing more, lets what is in flight finish, and after [`Limits::shutdown_time`] cuts it
 /// off. `shutdown` is to end the streams ([`crate::mcp::Server::end_streams`]) before it resolves: they do not end by themselves.
+///
+/// `service` is [`super::service`], or an axum router.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    service: impl Served,
     handshake: impl Handshake,
     limits: Limits,
     shutdown: impl Future<Output = ()> + Send,
@@ -124,7 +136,7 @@ pub async fn serve(
                 }
             }
             Ok((stream, _)) => {
-                connections.spawn(connection(stream, router.clone(), handshake.clone(), limits, stop.subscribe()));
+                connections.spawn(connection(stream, service.clone(), handshake.clone(), limits, stop.subscribe()));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -143,7 +155,13 @@ pub async fn serve(
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, handshake: Arc<impl Handshake>, limits: Limits, mut stop: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    service: impl Served,
+    handshake: Arc<impl Handshake>,
+    limits: Limits,
+    mut stop: watch::Receiver<bool>,
+) {
     // It fails only on a connection that is gone already, which the next read shows.
     let _ = stream.set_nodelay(true);
     let io = match tokio::time::timeout(limits.header_time, handshake.shake(stream)).await {
@@ -152,11 +170,11 @@ async fn connection(stream: TcpStream, router: Router, handshake: Arc<impl Hands
         Err(_) => return tracing::debug!("a handshake took too long"),
     };
     let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(ConnectionTimer::default())
         .header_read_timeout(limits.header_time)
         .max_header_size(HEADER_BYTES)
         .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(Patient::new(io, limits.write_time)), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(Patient::new(io, limits.write_time)), TowerToHyperService::new(service));
     let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
     tokio::pin!(connection);
     let ended = tokio::select! {

@@ -1,9 +1,9 @@
 //! Reading a request's body, within a size and a time.
 
-use std::time::Duration;
+use std::{fmt, future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use axum::{
-    body::{Body, HttpBody},
+    body::HttpBody,
     http::{HeaderMap, StatusCode, header},
 };
 use bytes::{Bytes, BytesMut};
@@ -17,18 +17,43 @@ pub const BODY_CAP: usize = 4 << 20;
 const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// The whole body. The error has the HTTP status it is to be told with.
-pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, (StatusCode, RpcError)> {
+pub async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, (StatusCode, RpcError)>
+where
+    B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
+{
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > BODY_CAP as u64) {
         return Err(too_large());
     }
-    tokio::time::timeout(BODY_TIME, collect(body)).await.unwrap_or_else(|_| {
+    within(BODY_TIME, collect(body)).await.unwrap_or_else(|| {
         let error = RpcError::invalid_request(format!("the body did not arrive within {}", humantime::format_duration(BODY_TIME)));
         Err((StatusCode::REQUEST_TIMEOUT, error))
     })
 }
 
-async fn collect(mut body: Body) -> Result<Bytes, (StatusCode, RpcError)> {
+/// What the work gives, or `None` after this time. A body that is there already comes at the second poll: hyper takes it from the socket
+/// only once it is asked for. A timer is begun only if it does not, since beginning and ending one takes a lock that all connections share.
+async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    let mut asked = false;
+    let at_hand = poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if std::mem::replace(&mut asked, true) => Poll::Ready(None),
+        Poll::Pending => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    });
+    match at_hand.await {
+        Some(done) => Some(done),
+        None => tokio::time::timeout(time, work).await.ok(),
+    }
+}
+
+async fn collect<B>(mut body: B) -> Result<Bytes, (StatusCode, RpcError)>
+where
+    B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
+{
     let mut whole = Bytes::new();
     let mut joined = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -62,6 +87,7 @@ fn too_large() -> (StatusCode, RpcError) {
 mod tests {
     use std::convert::Infallible;
 
+    use axum::body::Body;
     use futures_util::{StreamExt, stream};
 
     use super::*;

@@ -36,10 +36,7 @@ impl Guard {
         let HttpSettings { bind, allowed_origins, allowed_hosts } = settings;
         let any_host = bind.is_some_and(|bind| !bind.ip().to_canonical().is_loopback()) && allowed_hosts.is_empty();
         let origin = |origin: String| origin.trim_end_matches('/').to_ascii_lowercase();
-        Self {
-            origins: allowed_origins.into_iter().map(origin).collect(),
-            hosts: (!any_host).then(|| allowed_hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect()),
-        }
+        Self { origins: allowed_origins.into_iter().map(origin).collect(), hosts: (!any_host).then_some(allowed_hosts) }
     }
 
     /// The request's Origin, if it has one, to be told that it may read the answer.
@@ -74,9 +71,9 @@ impl Guard {
 
     fn takes_host(&self, host: &str) -> bool {
         let Some(allowed) = &self.hosts else { return true };
-        let host = host.to_ascii_lowercase();
-        let Some(name) = without_port(&host) else { return false };
-        LOCAL.contains(&name) || allowed.iter().any(|allowed| *allowed == host || *allowed == name)
+        let Some(name) = without_port(host) else { return false };
+        let is = |known: &str, said: &str| known.eq_ignore_ascii_case(said);
+        LOCAL.iter().any(|local| is(local, name)) || allowed.iter().any(|allowed| is(allowed, host) || is(allowed, name))
     }
 
     fn takes_origin(&self, origin: &str) -> bool {

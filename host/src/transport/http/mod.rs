@@ -9,18 +9,26 @@ mod body;
 mod guard;
 mod patient;
 mod sse;
+mod timer;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    convert::Infallible,
+    fmt,
+    net::SocketAddr,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use axum::{
     Router,
-    body::Body,
-    extract::State,
+    body::{Body, Bytes, HttpBody},
     http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header},
 };
+use futures_util::future::BoxFuture;
+use tower_service::Service;
 
 pub use self::{
-    accept::{Handshake, Limits, Plain, serve},
+    accept::{Handshake, Limits, Plain, Served, serve},
     body::BODY_CAP,
 };
 use self::{guard::Guard, sse::Sse};
@@ -59,13 +67,45 @@ struct Endpoint {
     guard: Guard,
 }
 
-/// The endpoint, at [`PATH`].
+/// The endpoint, at [`PATH`], for an axum application of your own.
 pub fn router(server: Arc<Server>, settings: HttpSettings) -> Router {
-    let endpoint = Endpoint { server, guard: Guard::new(settings) };
-    Router::new().route(PATH, axum::routing::any(handle)).with_state(Arc::new(endpoint))
+    Router::new().route_service(PATH, service(server, settings))
 }
 
-async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Request<Body>) -> Response<Body> {
+/// The endpoint, at [`PATH`], and nothing else: what [`router`] gives, without what axum's routing costs.
+pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
+    McpService(Arc::new(Endpoint { server, guard: Guard::new(settings) }))
+}
+
+/// See [`service`].
+#[derive(Clone)]
+pub struct McpService(Arc<Endpoint>);
+
+impl<B> Service<Request<B>> for McpService
+where
+    B: HttpBody<Data = Bytes, Error: fmt::Display> + Send + Unpin + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let endpoint = self.0.clone();
+        Box::pin(async move {
+            let here = request.uri().path() == PATH;
+            Ok(if here { handle(&endpoint, request).await } else { empty(StatusCode::NOT_FOUND) })
+        })
+    }
+}
+
+async fn handle<B>(endpoint: &Endpoint, request: Request<B>) -> Response<Body>
+where
+    B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
+{
     let origin = match endpoint.guard.check(&request) {
         Ok(origin) => origin,
         Err((status, reason)) => return refuse(status, &RpcError::invalid_request(reason)),
@@ -83,7 +123,10 @@ async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Request<Body>) -
     response
 }
 
-async fn post(server: &Server, request: Request<Body>) -> Response<Body> {
+async fn post<B>(server: &Server, request: Request<B>) -> Response<Body>
+where
+    B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
+{
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
     if !is_json(headers) {

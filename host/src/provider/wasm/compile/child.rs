@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     super::component::LoadError,
-    Limits,
+    Limits, Strategy,
     worker::{INVALID, UNAVAILABLE},
 };
 
@@ -42,7 +42,12 @@ pub(super) enum Failure {
 }
 
 /// Runs the compiler. The process is gone when this returns, and killed if this is dropped.
-pub(super) async fn compile(program: &Path, engine: &str, limits: &Limits, component: Bytes) -> Result<Vec<u8>, Failure> {
+pub(super) async fn compile(
+    program: &Path,
+    (engine, strategy): (&str, Strategy),
+    limits: &Limits,
+    component: Bytes,
+) -> Result<Vec<u8>, Failure> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     let seconds = limits.work.as_secs().max(1);
     let mut child = Command::new(program)
@@ -50,6 +55,7 @@ pub(super) async fn compile(program: &Path, engine: &str, limits: &Limits, compo
         .arg(SUBCOMMAND)
         .args(["--bytes", &component.len().to_string(), "--memory", &limits.memory.to_string()])
         .args(["--seconds", &seconds.to_string(), "--engine", engine])
+        .args((strategy == Strategy::Quick).then_some("--quick"))
         .env("RAYON_NUM_THREADS", threads.to_string())
         .env("RUST_BACKTRACE", "0")
         .current_dir("/")

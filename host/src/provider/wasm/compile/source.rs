@@ -14,6 +14,49 @@ use super::super::component::{LoadError, MAX_FILE_BYTES};
 /// A file that changed less than this ago may change again without a change of its times, whose steps are up to 2 s (FAT).
 const SETTLING: Duration = Duration::from_secs(2);
 
+/// What is in a file, without keeping it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// The hash of its content, or why it cannot be a component.
+    pub content: Result<blake3::Hash, LoadError>,
+    stamp: Option<Stamp>,
+}
+
+impl Fingerprint {
+    /// Reads the whole file, unless it is too large to be loaded. Blocks.
+    pub fn of(path: &Path) -> Self {
+        match Source::open(path).and_then(|mut source| Ok((source.read()?, source.stamp))) {
+            Ok((bytes, stamp)) => Self { content: Ok(blake3::hash(&bytes)), stamp },
+            Err(error) => Self { content: Err(error), stamp: stamp_of(path) },
+        }
+    }
+
+    /// Looks at the file without reading it: only good for [`still_holds`](Self::still_holds). Blocks, for a moment.
+    pub fn unread(path: &Path) -> Self {
+        Self { content: Err(LoadError::File("not read".into())), stamp: stamp_of(path) }
+    }
+
+    /// Of a file that a test plays: with another stamp each time it is touched.
+    #[cfg(test)]
+    pub(crate) fn stamped(content: Result<blake3::Hash, LoadError>, touched: u64) -> Self {
+        Self { content, stamp: Some(Stamp { text: touched.to_string(), changed: SystemTime::UNIX_EPOCH }) }
+    }
+
+    /// Of a file of which nothing is known.
+    pub fn unknown(why: LoadError) -> Self {
+        Self { content: Err(why), stamp: None }
+    }
+
+    /// Whether this later one is of the same file, untouched since. Where the system has no means to tell, it counts as untouched.
+    pub fn still_holds(&self, later: &Self) -> bool {
+        cfg!(not(unix)) || (self.stamp.is_some() && self.stamp == later.stamp)
+    }
+}
+
+fn stamp_of(path: &Path) -> Option<Stamp> {
+    std::fs::metadata(path).ok().and_then(|metadata| Stamp::of(&metadata))
+}
+
 /// An open file that may be a component.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -132,6 +175,22 @@ mod tests {
         let mut source = Source::open(file.path()).unwrap();
         file.as_file().set_len(MAX_FILE_BYTES as u64 + 7).unwrap();
         assert_eq!(source.read().unwrap_err(), LoadError::TooLarge(MAX_FILE_BYTES + 1));
+    }
+
+    #[test]
+    fn a_fingerprint_holds_until_the_file_is_touched() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"one").unwrap();
+        let unread = Fingerprint::unread(file.path());
+        let read = Fingerprint::of(file.path());
+        assert!(unread.still_holds(&read) && read.still_holds(&Fingerprint::unread(file.path())));
+        file.write_all(b"two").unwrap();
+        let later = Fingerprint::of(file.path());
+        assert!(!read.still_holds(&later) && read.content != later.content);
+        file.as_file().set_len(MAX_FILE_BYTES as u64 + 1).unwrap();
+        let large = Fingerprint::of(file.path());
+        assert_eq!(large.content, Err(LoadError::TooLarge(MAX_FILE_BYTES + 1)));
+        assert!(large.still_holds(&Fingerprint::unread(file.path())));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{
 use rustix::process::{Resource, Rlimit};
 use wasmtime::Engine;
 
-use super::{super::engine::config, digest};
+use super::{super::engine::config, Strategy, digest};
 
 /// The component is at fault; stderr says why, in wasmtime's words (`EX_DATAERR` of sysexits.h).
 pub(super) const INVALID: u8 = 65;
@@ -34,6 +34,8 @@ pub struct Request {
     pub seconds: u64,
     /// Which engine the answer is for: the parent may be of another version than the file it started.
     pub engine: String,
+    /// Which compiler.
+    pub strategy: Strategy,
 }
 
 /// Serves one request. To be the whole of a process: it limits the process, and may end it.
@@ -63,8 +65,8 @@ fn serve(request: &Request) -> io::Result<ExitCode> {
         std::process::exit(i32::from(UNAVAILABLE));
     })?;
 
-    let engine = Engine::new(&config()).map_err(other)?;
-    if digest(&engine) != request.engine {
+    let engine = Engine::new(&config(request.strategy)).map_err(other)?;
+    if digest(&engine, request.strategy) != request.engine {
         return Err(other("this is another version of wharf than the one that asks"));
     }
     match engine.precompile_component(&component) {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench load`: how long components take to load, with an empty compile cache and with a full one.
+//! How long components take to load, with an empty compile cache and with a full one.
 //!
 //! The components of interpreted languages are built once, in the user's cache folder. The host is the one of the dev profile, whose
 //! dependencies are optimised, as in `cargo xtask demo`.
@@ -28,7 +28,7 @@ const WARM_STARTS: usize = 5;
 const MANY: usize = 100;
 
 /// Builds what is missing, measures, and prints a table.
-pub fn load(repo: &Repo) -> Result<()> {
+pub fn measure_all(repo: &Repo) -> Result<()> {
     guests::build(repo, Choice::from_user(None)?)?;
     run::run(repo.cargo().args(["build", "--workspace", "--bin", "wharf"]), BUILD_LIMIT)?;
     let host = repo.target()?.join("debug").join(format!("wharf{}", std::env::consts::EXE_SUFFIX));

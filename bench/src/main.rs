@@ -1,0 +1,86 @@
+//! Measures Wharf side by side with other servers, on this machine's loopback. `cargo xtask bench` builds all that it needs and runs it.
+
+mod http;
+mod load;
+mod mcp;
+mod memory;
+mod report;
+mod rivals;
+mod servers;
+mod speed;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::report::Table;
+
+const USAGE: &str = "usage: wharf-bench read|list|memory|all --wharf PROGRAM --component FILE [--quick] [--only CASE] [--json FILE]";
+
+/// What is measured, and how.
+pub struct Options {
+    /// The host's program.
+    wharf: PathBuf,
+    /// The fixture `texts`.
+    component: PathBuf,
+    /// A look at whether all works, in seconds: no measurement.
+    quick: bool,
+    /// Only cases whose name, era and connections have this in them, as in `read 256 B modern 1`.
+    only: Option<String>,
+    json: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["rival", name, folder] => rivals::serve(name, Path::new(folder)),
+        [what, ..] => measure(what, &options(&arguments[1..])?),
+        [] => bail!(USAGE),
+    }
+}
+
+fn options(arguments: &[String]) -> Result<Options> {
+    let mut arguments = arguments.iter();
+    let (mut wharf, mut component, mut quick, mut only, mut json) = (None, None, false, None, None);
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().with_context(|| format!("{flag} wants a value; {USAGE}"));
+        match flag.as_str() {
+            "--wharf" => wharf = Some(PathBuf::from(value()?)),
+            "--component" => component = Some(PathBuf::from(value()?)),
+            "--only" => only = Some(value()?.clone()),
+            "--json" => json = Some(PathBuf::from(value()?)),
+            "--quick" => quick = true,
+            _ => bail!("there is no {flag}; {USAGE}"),
+        }
+    }
+    Ok(Options { wharf: wharf.context(USAGE)?, component: component.context(USAGE)?, quick, only, json })
+}
+
+fn measure(what: &str, options: &Options) -> Result<()> {
+    // One thread, so that the servers have the others.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let table = runtime.block_on(async {
+        let mut table = Table::default();
+        match what {
+            "read" => table.join(speed::read(options).await?),
+            "list" => table.join(speed::list(options).await?),
+            "memory" => table.join(memory::memory(options).await?),
+            "all" => {
+                table.join(speed::read(options).await?);
+                table.join(speed::list(options).await?);
+                table.join(memory::memory(options).await?);
+            }
+            _ => bail!(USAGE),
+        }
+        Ok(table)
+    })?;
+    println!("{table}");
+    if let Some(file) = &options.json {
+        let json = serde_json::to_vec_pretty(&table)?;
+        fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! The servers as child processes. Each ends with the value that stands for it.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    net::SocketAddr,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+
+/// A server.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Server {
+    /// The host, with the component `texts`, which lists so many entries. `folder` is its own, and has to be empty.
+    pub fn wharf(program: &Path, component: &Path, entries: usize, folder: &Path) -> Result<Self> {
+        let (plugins, config) = (folder.join("plugins"), folder.join("wharf.toml"));
+        fs::create_dir_all(&plugins)?;
+        fs::copy(component, plugins.join("texts.wasm")).with_context(|| format!("cannot copy {}", component.display()))?;
+        fs::write(&config, format!("[[provider]]\nname = \"texts\"\nsettings = {{ entries = \"{entries}\" }}\n"))?;
+        let mut command = Command::new(program);
+        command.args(["serve", "--http", "127.0.0.1:0", "--plugins"]).arg(&plugins).arg("--config").arg(&config);
+        command.env("WHARF_CACHE_DIR", folder.join("cache")).current_dir(folder).stderr(Stdio::piped());
+        let mut child = spawn(&mut command)?;
+        let stderr = child.stderr.take().context("no stderr")?;
+        let (mut address, mut loaded) = (None, false);
+        let address = ready(&mut child, stderr, |line| {
+            if let Some((_, url)) = line.split_once(" serves MCP at http://") {
+                address = url.trim_end_matches("/mcp").parse().ok();
+            }
+            loaded |= line.starts_with("loaded");
+            address.filter(|_| loaded)
+        })?;
+        Ok(Self { child, address })
+    }
+
+    /// A rival: this program once more.
+    pub fn rival(name: &str, folder: &Path) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["rival", name]).arg(folder).stdout(Stdio::piped());
+        let mut child = spawn(&mut command)?;
+        let stdout = child.stdout.take().context("no stdout")?;
+        let address = ready(&mut child, stdout, |line| line.strip_prefix("listening ")?.parse().ok())?;
+        Ok(Self { child, address })
+    }
+
+    /// Bytes of memory that are its own: resident, without what is shared with files (proc_pid_status(5)). None where the system does not
+    /// say.
+    pub fn memory(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())?;
+        Some(kib * 1024)
+    }
+
+    /// Time that its threads have computed, in the kernel too (proc_pid_schedstat(5)). None where the system does not say.
+    pub fn computed(&self) -> Option<Duration> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).ok()?;
+        let of_thread =
+            |folder: fs::DirEntry| fs::read_to_string(folder.path().join("schedstat")).ok()?.split(' ').next()?.parse::<u64>().ok();
+        Some(Duration::from_nanos(threads.flatten().filter_map(of_thread).sum()))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(command: &mut Command) -> Result<Child> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot run {program}"))
+}
+
+/// Reads what a server says until it says where it is. The rest is read away, so that it never waits for its reader.
+fn ready(child: &mut Child, said: impl Read + Send + 'static, mut address: impl FnMut(&str) -> Option<SocketAddr>) -> Result<SocketAddr> {
+    let mut said = BufReader::new(said);
+    let mut all = String::new();
+    loop {
+        let mut line = String::new();
+        if said.read_line(&mut line)? == 0 {
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!("a server ended at once: {all}");
+        }
+        if let Some(address) = address(line.trim_end()) {
+            thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+            return Ok(address);
+        }
+        all.push_str(&line);
+    }
+}

@@ -1,0 +1,126 @@
+//! The wharf.toml of a running host: read at the start, and again when it changes.
+//!
+//! Invariant: whether the user chose the file is judged anew each time it is read, by the very bytes that are used (design §6): a file that was
+//! found and trusted, and has changed since, grants nothing until it is trusted again.
+
+use std::{
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use super::{Config, ConfigError, FILE_BYTES, Trust, Trusted, files};
+
+/// A wharf.toml, and how it was come by.
+#[derive(Debug)]
+pub struct ConfigFile {
+    path: PathBuf,
+    /// The record of chosen files, for one that was found; none for one that the user named.
+    trust: Option<Trust>,
+    named: bool,
+    /// How it looked when this was made.
+    was: Option<Glimpse>,
+}
+
+/// When a file was written, how long it is, and where there is such a thing, its inode.
+type Glimpse = (SystemTime, u64, u64);
+
+fn glimpse(path: &Path) -> Option<Glimpse> {
+    let metadata = std::fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
+    #[cfg(not(unix))]
+    let inode = 0;
+    Some((metadata.modified().ok()?, metadata.len(), inode))
+}
+
+/// What a wharf.toml gives.
+#[derive(Debug, PartialEq)]
+pub struct Given {
+    /// What it says.
+    pub config: Config,
+    /// Whether the user chose it as it is; what is granted in another does not hold.
+    pub trusted: Trusted,
+}
+
+impl ConfigFile {
+    /// One that the user named, and so chose, whatever is in it. To be made before the file is read for the first time.
+    pub fn named(path: impl Into<PathBuf>) -> Self {
+        Self::new(path.into(), None, true)
+    }
+
+    /// One that is, or may appear, in the current folder, likewise. Without a record of chosen files none is chosen.
+    pub fn found(path: impl Into<PathBuf>, trust: Option<Trust>) -> Self {
+        Self::new(path.into(), trust, false)
+    }
+
+    fn new(path: PathBuf, trust: Option<Trust>, named: bool) -> Self {
+        Self { was: glimpse(&path), path, trust, named }
+    }
+
+    /// Whether the file has changed since this was made.
+    pub(crate) fn has_changed(&self) -> bool {
+        glimpse(&self.path) != self.was
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it can be read again: it is a file, or may become one. A pipe (`--config <(…)`) can be read once.
+    pub fn can_be_followed(&self) -> bool {
+        std::fs::metadata(&self.path).map_or(true, |metadata| metadata.is_file())
+    }
+
+    /// Reads it anew. Blocks.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn read(&self) -> Result<Given, ConfigError> {
+        let unreadable = |source| ConfigError::Unreadable { path: self.path.clone(), source };
+        let bytes = files::read_regular(&self.path, FILE_BYTES).map_err(unreadable)?;
+        let trusted = if self.named { Trusted::Yes } else { self.judge(&bytes) };
+        Ok(Given { config: Config::of_bytes(&self.path, bytes)?, trusted })
+    }
+
+    fn judge(&self, content: &[u8]) -> Trusted {
+        let Some(trust) = &self.trust else { return Trusted::No };
+        trust.check_content(&self.path, content).unwrap_or_else(|error| {
+            tracing::warn!("{} counts as not trusted: {error}", self.path.display());
+            Trusted::No
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_found_is_chosen_only_as_it_was_trusted_each_time_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wharf.toml");
+        std::fs::write(&path, "").unwrap();
+        let store = folder.path().join("trusted.json");
+        Trust::at(&store).add(&path).unwrap();
+        let found = ConfigFile::found(&path, Some(Trust::at(&store)));
+        assert!(!found.has_changed());
+        assert_eq!(found.read().unwrap(), Given { config: Config::default(), trusted: Trusted::Yes });
+        std::fs::write(&path, "[[resource]]\nname = \"a\"\ntext = \"\"").unwrap();
+        assert!(found.has_changed());
+        let read = found.read().unwrap();
+        assert_eq!((read.config.resources.len(), read.trusted), (1, Trusted::Changed));
+        assert_eq!(ConfigFile::named(&path).read().unwrap().trusted, Trusted::Yes);
+        assert_eq!(ConfigFile::found(&path, None).read().unwrap().trusted, Trusted::No);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_not_followed_and_what_is_not_there_yet_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        assert!(!ConfigFile::named(pipe).can_be_followed());
+        assert!(ConfigFile::named(folder.path().join("none")).can_be_followed());
+    }
+}

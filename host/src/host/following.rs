@@ -1,0 +1,239 @@
+//! Keeping a running host as its files are: wharf.toml, the files it serves, the plugins folder.
+//!
+//! Invariants: everything is decided on the files as they rest, whatever happened on the way; a wharf.toml that cannot be used changes nothing;
+//! what cannot change while the host runs is said once.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{Notice, configured::Configured};
+use crate::{
+    config::{Config, ConfigFile, Server, Tools},
+    plugins::{
+        Loader, Plan, Planned, path_of,
+        watch::{Folder, Followed, Resting, View, Watching},
+    },
+};
+
+/// See the module's page.
+pub(super) struct Following {
+    pub loader: Arc<Loader>,
+    pub configured: Arc<Configured>,
+    pub folder: Option<PathBuf>,
+    pub file: Option<ConfigFile>,
+    pub config: Arc<Config>,
+    pub watching: Watching,
+    pub notice: Arc<dyn Fn(Notice) + Send + Sync>,
+    /// How wharf.toml and the files that resources serve rested when they were last looked at.
+    seen: BTreeMap<PathBuf, Resting>,
+    folder_was: Folder,
+    /// Files of the folder that were said not to be loaded, and why.
+    not_loaded: HashSet<(PathBuf, String)>,
+    /// The settings that hold, and those that were last said not to.
+    runs: Fixed,
+    said: Fixed,
+}
+
+/// What a host follows, if it does.
+pub(super) fn followed(folder: Option<&Path>, file: Option<&ConfigFile>, config: &Config, configured: &Configured) -> Followed {
+    let mut files = configured.files();
+    files.extend(config.providers.iter().map(|provider| path_of(folder.unwrap_or(Path::new("")), provider)));
+    files.extend(file.map(|file| file.path().to_owned()));
+    Followed { folder: folder.map(Path::to_owned), files }
+}
+
+impl Following {
+    pub(super) fn new(
+        loader: Arc<Loader>,
+        configured: Arc<Configured>,
+        (folder, file): (Option<PathBuf>, Option<ConfigFile>),
+        config: Config,
+        watching: Watching,
+        notice: Arc<dyn Fn(Notice) + Send + Sync>,
+    ) -> Self {
+        let view = watching.view().borrow().clone();
+        let fixed = Fixed::of(&config);
+        let mut this = Self {
+            loader,
+            configured,
+            folder,
+            file,
+            config: Arc::new(config),
+            watching,
+            notice,
+            seen: BTreeMap::new(),
+            folder_was: view.folder.clone(),
+            not_loaded: HashSet::new(),
+            runs: fixed.clone(),
+            said: fixed,
+        };
+        this.seen = this.of_interest().into_iter().map(|path| (path.clone(), view.of(&path))).collect();
+        // It was read before the first look: what was written in between would go unseen.
+        if let Some(file) = this.file.as_ref().filter(|file| file.has_changed()) {
+            this.seen.remove(file.path());
+        }
+        this
+    }
+
+    /// What was said of these files at the start need not be said again.
+    pub(super) fn said_of(&mut self, plan: &Plan) {
+        self.not_loaded.extend(plan.misnamed.iter().chain(&plan.passed_over).cloned());
+    }
+
+    /// Follows until nobody wants it any more.
+    pub(super) async fn run(mut self) {
+        let mut views = self.watching.view();
+        loop {
+            let view = views.borrow_and_update().clone();
+            self.take_in(&view).await;
+            if views.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn take_in(&mut self, view: &View) {
+        self.look_at_files(view).await;
+        self.look_at_folder(view);
+        let planning = {
+            let (folder, config, view) = (self.folder.clone(), self.config.clone(), view.clone());
+            // It looks where links lead.
+            tokio::task::spawn_blocking(move || plan(folder.as_deref(), &config, &view))
+        };
+        let Ok(plan) = planning.await else { return };
+        for (path, reason) in plan.misnamed.iter().chain(&plan.passed_over) {
+            if self.not_loaded.insert((path.clone(), reason.clone())) {
+                (self.notice)(Notice::NotLoaded(path.clone(), reason.clone()));
+            }
+        }
+        self.loader.follow(&plan.providers, |planned| rests(view, planned));
+    }
+
+    /// The files that are no components.
+    fn of_interest(&self) -> Vec<PathBuf> {
+        self.configured.files().into_iter().chain(self.file.as_ref().map(|file| file.path().to_owned())).collect()
+    }
+
+    async fn look_at_files(&mut self, view: &View) {
+        let files = self.of_interest();
+        self.seen.retain(|path, _| files.contains(path));
+        for path in files {
+            // One that is followed only now is not in the view yet.
+            let Some(rests) = view.files.get(&path).copied() else { continue };
+            if self.seen.insert(path.clone(), rests) != Some(rests) {
+                self.configured.file_changed(&path);
+                if self.file.as_ref().is_some_and(|file| file.path() == path) {
+                    self.config_changed(rests).await;
+                }
+            }
+        }
+    }
+
+    async fn config_changed(&mut self, rests: Resting) {
+        let Some(file) = self.file.take() else { return };
+        if !rests.there {
+            (self.notice)(Notice::ConfigGone(file.path().to_owned()));
+            self.file = Some(file);
+            return;
+        }
+        let reading = tokio::task::spawn_blocking(move || (file.read(), file)).await;
+        // It panicked: there is nothing to be read any more.
+        let Ok((read, file)) = reading else { return };
+        let path = file.path().to_owned();
+        self.file = Some(file);
+        match read {
+            Err(error) => (self.notice)(Notice::ConfigRefused(with_cause(&error))),
+            Ok(given) if given.config == *self.config => {}
+            Ok(given) => {
+                // Nothing in it grants anything yet. What does holds only where `given.trusted` says that the user chose the file as it is now.
+                if let Err(error) = self.configured.set(&given.config.resources) {
+                    return (self.notice)(Notice::ConfigRefused(format!("{}: {error}", path.display())));
+                }
+                self.config = Arc::new(given.config);
+                self.watching.follow(followed(self.folder.as_deref(), self.file.as_ref(), &self.config, &self.configured));
+                (self.notice)(Notice::ConfigRead(path));
+                self.say_what_needs_a_restart();
+            }
+        }
+    }
+
+    fn say_what_needs_a_restart(&mut self) {
+        let new = Fixed::of(&self.config);
+        if new != self.said {
+            let keys = differing(&self.runs, &new);
+            if !keys.is_empty() {
+                (self.notice)(Notice::NeedsRestart(keys));
+            }
+            self.said = new;
+        }
+    }
+
+    fn look_at_folder(&mut self, view: &View) {
+        let Some(folder) = &self.folder else { return };
+        if view.folder == self.folder_was {
+            return;
+        }
+        let notice = match &view.folder {
+            Folder::None => None,
+            Folder::Read => Some(Notice::FolderBack(folder.clone())),
+            Folder::Missing => Some(Notice::FolderGone(folder.clone())),
+            Folder::Unreadable(reason) => Some(Notice::FolderUnreadable(folder.clone(), reason.clone())),
+        };
+        self.folder_was = view.folder.clone();
+        notice.into_iter().for_each(|notice| (self.notice)(notice));
+    }
+}
+
+/// What there is to be loaded.
+pub(super) fn plan(folder: Option<&Path>, config: &Config, view: &View) -> Plan {
+    let Some(folder) = folder else { return Plan::of_config(config) };
+    let files = view.files.iter().filter(|(path, rests)| rests.there && path.parent() == Some(folder)).map(|(path, _)| path.clone());
+    Plan::of_files(folder, files.filter(|path| path.extension().is_some_and(|extension| extension == "wasm")), config)
+}
+
+/// How a provider's file rests. One that is not followed yet is taken to be there.
+pub(super) fn rests(view: &View, planned: &Planned) -> Resting {
+    view.files.get(&planned.path).copied().unwrap_or(Resting { there: true, revision: 0 })
+}
+
+/// The settings that cannot change while the host runs.
+#[derive(Clone, PartialEq)]
+struct Fixed {
+    server: Server,
+    tools: Tools,
+}
+
+impl Fixed {
+    fn of(config: &Config) -> Self {
+        Self { server: config.server.clone(), tools: config.tools }
+    }
+}
+
+/// Those that differ.
+fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
+    let Server { http, plugins, allowed_origins, allowed_hosts, loading_time, watch } = &runs.server;
+    let server = &new.server;
+    [
+        ("[server] http", *http != server.http),
+        ("[server] plugins", *plugins != server.plugins),
+        ("[server] allowed-origins", *allowed_origins != server.allowed_origins),
+        ("[server] allowed-hosts", *allowed_hosts != server.allowed_hosts),
+        ("[server] loading-time", *loading_time != server.loading_time),
+        ("[server] watch", *watch != server.watch),
+        ("[tools] enabled", runs.tools != new.tools),
+    ]
+    .into_iter()
+    .filter_map(|(key, differs)| differs.then_some(key))
+    .collect()
+}
+
+/// The text with what it rests on, if it does not say that itself.
+fn with_cause(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

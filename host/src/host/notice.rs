@@ -1,0 +1,51 @@
+//! What a running host has to say of its files, besides what becomes of its providers.
+
+use std::{fmt, path::PathBuf};
+
+/// Something a person who runs the host wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// wharf.toml was read again, and holds.
+    ConfigRead(PathBuf),
+    /// wharf.toml was read again, and cannot be used: the settings before it hold. The text says what is wrong, with the line.
+    ConfigRefused(String),
+    /// wharf.toml is gone: its settings hold until it is back.
+    ConfigGone(PathBuf),
+    /// These settings, with their tables, hold once the host is started again.
+    NeedsRestart(Vec<&'static str>),
+    /// The plugins folder is not there: it is waited for.
+    FolderGone(PathBuf),
+    /// The plugins folder is there again.
+    FolderBack(PathBuf),
+    /// The plugins folder cannot be read, and why: what is known of it holds.
+    FolderUnreadable(PathBuf, String),
+    /// A file of the plugins folder is not loaded, and why.
+    NotLoaded(PathBuf, String),
+}
+
+impl Notice {
+    /// Whether something is to be done about it.
+    pub fn is_warning(&self) -> bool {
+        !matches!(self, Self::ConfigRead(_) | Self::FolderBack(_))
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ConfigRead(path) => write!(f, "{} was read again", path.display()),
+            Self::ConfigRefused(reason) => write!(f, "the settings stay as they were: {reason}"),
+            Self::ConfigGone(path) => write!(f, "{} is gone: its settings hold until it is back", path.display()),
+            Self::NeedsRestart(keys) => {
+                let (verb, them) = if keys.len() == 1 { ("takes", "it") } else { ("take", "them") };
+                write!(f, "{} {verb} effect when the host is started again; till then {them} is as before", keys.join(", "))
+            }
+            Self::FolderGone(path) => write!(f, "there is no plugins folder {}: it is waited for", path.display()),
+            Self::FolderBack(path) => write!(f, "the plugins folder {} is there", path.display()),
+            Self::FolderUnreadable(path, reason) => {
+                write!(f, "the plugins folder {} cannot be read: {reason}; what was loaded from it goes on", path.display())
+            }
+            Self::NotLoaded(path, reason) => write!(f, "not loaded: {}: {reason}", path.display()),
+        }
+    }
+}
