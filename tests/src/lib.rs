@@ -9,8 +9,10 @@ mod command;
 mod dialogue;
 mod host;
 mod http;
+pub mod matrix;
 mod pattern;
 mod pipe;
+mod running;
 mod versions;
 
 use std::{future::Future, path::PathBuf, time::Duration};
@@ -23,6 +25,7 @@ pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use pattern::matches;
 pub use pipe::Pipe;
+pub use running::Running;
 pub use versions::{version, with_section};
 
 use anyhow::{Context, Result};

@@ -1,7 +1,7 @@
-//! Installs the MCP clients of the end-to-end tests: the official SDKs for TypeScript and Python, pinned with all they depend on.
+//! Installs the MCP clients of the end-to-end tests: SDKs, command lines and proxies, pinned with all they depend on.
 //!
 //! They are installed beside their scripts in `tests/clients/`, and again only when what pins them has changed: a stamp, written last,
-//! holds the hash of it.
+//! holds the hash of it. What cannot live together is in environments of its own.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{repo::Repo, run};
 
-/// A few MB each, from a registry that may be slow.
+/// Up to 200 MB, from a registry that may be slow.
 pub const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 const ASK_LIMIT: Duration = Duration::from_secs(30);
 /// The oldest that the TypeScript SDK runs on.
@@ -22,34 +22,97 @@ const OLDEST_NODE: &[u32] = &[20];
 /// The oldest that the pinned Python packages run on.
 const OLDEST_PYTHON: &[u32] = &[3, 11];
 
+/// A folder of `tests/clients/` with clients to be installed into it.
+struct Environment {
+    folder: &'static str,
+    what: &'static str,
+    packages: Packages,
+}
+
+/// Where they come from, and so how they are installed.
+#[derive(Clone, Copy)]
+enum Packages {
+    /// Pinned by package-lock.json.
+    Npm,
+    /// Pinned by requirements.txt.
+    Pip,
+}
+
+static ENVIRONMENTS: [Environment; 4] = [
+    Environment { folder: "typescript", what: "the TypeScript clients", packages: Packages::Npm },
+    Environment { folder: "tools", what: "the command-line clients and proxies", packages: Packages::Npm },
+    // Two: the releases of the SDK before and after 2.0 exclude each other.
+    Environment { folder: "python/mcp1", what: "the Python client before 2.0", packages: Packages::Pip },
+    Environment { folder: "python/mcp2", what: "the Python clients from 2.0 on", packages: Packages::Pip },
+];
+
 /// Installs what is missing.
 pub fn install(repo: &Repo) -> Result<()> {
     let clients = repo.root.join("tests/clients");
-    typescript(&clients.join("typescript"))?;
-    python(&clients.join("python"))
+    let runtimes = (Packages::Npm.runtime()?, Packages::Pip.runtime()?);
+    for Environment { folder, what, packages } in &ENVIRONMENTS {
+        let folder = clients.join(folder);
+        let runtime = match packages {
+            Packages::Npm => &runtimes.0,
+            Packages::Pip => &runtimes.1,
+        };
+        let stamp = Stamp::of(folder.join(packages.installed()).join(".wharf-stamp"), &folder, packages.pins(), runtime)?;
+        stamp.unless_there(&format!("install {what}"), || packages.install(&folder))?;
+    }
+    Ok(())
 }
 
-fn typescript(folder: &Path) -> Result<()> {
-    let hint = "install Node.js 20 or later, with npm: https://nodejs.org, or `apt-get install nodejs npm`";
-    let node = version(&["node", "--version"], OLDEST_NODE).context(hint)?;
-    version(&["npm", "--version"], &[]).context(hint)?;
-    let stamp = Stamp::of(folder.join("node_modules/.wharf-stamp"), folder, &["package.json", "package-lock.json", ".npmrc"], &node)?;
-    stamp.unless_there("install the TypeScript client", || run::quietly(Command::new("npm").arg("ci").current_dir(folder), INSTALL_LIMIT))
-}
+impl Packages {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Npm => "install Node.js 20 or later, with npm: https://nodejs.org, or `apt-get install nodejs npm`",
+            Self::Pip => {
+                "install Python 3.11 or later, with its venv module: https://python.org, or `apt-get install python3 python3-venv`"
+            }
+        }
+    }
 
-fn python(folder: &Path) -> Result<()> {
-    let hint = "install Python 3.11 or later, with its venv module: https://python.org, or `apt-get install python3 python3-venv`";
-    let python = version(&["python3", "--version"], OLDEST_PYTHON).context(hint)?;
-    let stamp = Stamp::of(folder.join(".venv/.wharf-stamp"), folder, &["requirements.txt"], &python)?;
-    stamp.unless_there("install the Python client", || {
-        let mut venv = Command::new("python3");
-        venv.args(["-m", "venv", "--clear", ".venv"]).current_dir(folder);
-        run::quietly(&mut venv, INSTALL_LIMIT).context(hint)?;
-        let mut pip = Command::new(folder.join(".venv/bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"])
-            .current_dir(folder);
-        run::quietly(&mut pip, INSTALL_LIMIT)
-    })
+    /// The version of what runs them, if it is there and recent enough.
+    fn runtime(self) -> Result<String> {
+        match self {
+            Self::Npm => {
+                version(&["npm", "--version"], &[]).context(self.hint())?;
+                version(&["node", "--version"], OLDEST_NODE).context(self.hint())
+            }
+            Self::Pip => version(&["python3", "--version"], OLDEST_PYTHON).context(self.hint()),
+        }
+    }
+
+    /// The files that say what is installed.
+    fn pins(self) -> &'static [&'static str] {
+        match self {
+            Self::Npm => &["package.json", "package-lock.json", ".npmrc"],
+            Self::Pip => &["requirements.txt"],
+        }
+    }
+
+    /// The folder that is installed into.
+    fn installed(self) -> &'static str {
+        match self {
+            Self::Npm => "node_modules",
+            Self::Pip => ".venv",
+        }
+    }
+
+    fn install(self, folder: &Path) -> Result<()> {
+        match self {
+            Self::Npm => run::quietly(Command::new("npm").arg("ci").current_dir(folder), INSTALL_LIMIT),
+            Self::Pip => {
+                let mut venv = Command::new("python3");
+                venv.args(["-m", "venv", "--clear", ".venv"]).current_dir(folder);
+                run::quietly(&mut venv, INSTALL_LIMIT).context(self.hint())?;
+                let mut pip = Command::new(folder.join(".venv/bin/python"));
+                pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"])
+                    .current_dir(folder);
+                run::quietly(&mut pip, INSTALL_LIMIT)
+            }
+        }
+    }
 }
 
 /// Says whether something is installed as it should be.
@@ -100,6 +163,16 @@ fn is_recent(said: &str, oldest: &[u32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_environment_is_pinned_by_files_of_the_repository() {
+        let clients = Repo::find().unwrap().root.join("tests/clients");
+        for Environment { folder, packages, .. } in &ENVIRONMENTS {
+            for pin in packages.pins() {
+                assert!(clients.join(folder).join(pin).is_file(), "{folder}/{pin}");
+            }
+        }
+    }
 
     #[test]
     fn versions_are_compared_number_by_number() {

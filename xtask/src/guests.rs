@@ -29,12 +29,12 @@ pub fn build(repo: &Repo, choice: Choice) -> Result<()> {
     Ok(())
 }
 
-/// Builds one provider from anywhere, and puts it into the example providers' folder, from which the demo serves.
-pub fn build_one(repo: &Repo, choice: Choice, folder: &Path) -> Result<()> {
+/// Builds one provider from anywhere, and puts it into this folder, else into the example providers', from which the demo serves.
+pub fn build_one(repo: &Repo, choice: Choice, folder: &Path, to: Option<&Path>) -> Result<()> {
     let toolchain = toolchain::prepare(repo, choice)?;
     let folder = folder.canonicalize().with_context(|| format!("there is no folder {}", folder.display()))?;
     let target = repo.target()?.join("guests").join(&toolchain.name);
-    build_into(repo, &toolchain, &folder, &repo.root.join("plugins"), &target)
+    build_into(repo, &toolchain, &folder, to.unwrap_or(&repo.root.join("plugins")), &target)
 }
 
 fn build_workspace(repo: &Repo, toolchain: &Toolchain, workspace: &Path, target: &Path) -> Result<()> {

@@ -5,6 +5,7 @@
 
 mod bench;
 mod clients;
+mod compatibility;
 mod conformance;
 mod demo;
 mod guests;
@@ -24,10 +25,12 @@ Usage: cargo xtask TASK
 
   demo [--http ADDR] [--tools]
                               build the host and the example providers, and serve them; with resources as tools too
-  test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, conformance, doc
+  test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, compatibility,
+                              conformance, doc
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
-  guests --dir DIR            build the provider in DIR, and put it into plugins/
+  guests --dir DIR [--to DIR] build the provider in DIR, and put it into plugins/ or the folder named
   clients                     install the MCP clients of the end-to-end tests
+  compatibility               write COMPATIBILITY.md, from what the clients' rounds in the last test run left
   conformance                 MCP's official conformance suite against the host
   bench [read|list|memory]    the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
                               --quick for a look, --only CASE for some of it, --json FILE
@@ -45,8 +48,9 @@ enum Task {
     Demo { http: Option<String>, tools: bool },
     Test { steps: Vec<&'static test::Step> },
     Guests { toolchain: Choice },
-    Guest { dir: PathBuf },
+    Guest { dir: PathBuf, to: Option<PathBuf> },
     Clients,
+    Compatibility,
     Conformance,
     Bench(Bench),
 }
@@ -66,13 +70,17 @@ fn parse(arguments: &[String]) -> Result<Task> {
     match task.as_str() {
         "demo" => Ok(Task::Demo { http: flag("--http")?, tools: !tools.is_empty() }),
         "test" => Ok(Task::Test { steps: test::chosen(flag("--only")?.as_deref())? }),
-        "guests" if rest.first().is_some_and(|flag| flag.starts_with("--dir")) => match flag("--dir")? {
-            Some(dir) => Ok(Task::Guest { dir: dir.into() }),
-            None => bail!("`cargo xtask guests --dir` wants a folder"),
+        "guests" if rest.first().is_some_and(|flag| flag.starts_with("--dir")) => match rest {
+            [flag, dir, to, into] if flag == "--dir" && to == "--to" => Ok(Task::Guest { dir: dir.into(), to: Some(into.into()) }),
+            _ => match flag("--dir")? {
+                Some(dir) => Ok(Task::Guest { dir: dir.into(), to: None }),
+                None => bail!("`cargo xtask guests --dir` wants a folder"),
+            },
         },
         "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
         "bench" => Ok(Task::Bench(Bench::parse(rest)?)),
         "clients" if rest.is_empty() => Ok(Task::Clients),
+        "compatibility" if rest.is_empty() => Ok(Task::Compatibility),
         "conformance" if rest.is_empty() => Ok(Task::Conformance),
         "help" | "-h" | "--help" => Ok(Task::Help),
         _ => bail!("there is no task `{}`", arguments.join(" ")),
@@ -86,8 +94,9 @@ fn perform(task: Task) -> Result<()> {
         Task::Demo { http, tools } => demo::serve(&repo, http.as_deref(), tools)?,
         Task::Test { steps } => test::run(&repo, &steps)?,
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
-        Task::Guest { dir } => guests::build_one(&repo, Choice::from_user(None)?, &dir)?,
+        Task::Guest { dir, to } => guests::build_one(&repo, Choice::from_user(None)?, &dir, to.as_deref())?,
         Task::Clients => clients::install(&repo)?,
+        Task::Compatibility => compatibility::write(&repo)?,
         Task::Conformance => conformance::build_and_run(&repo)?,
         Task::Bench(what) => what.run(&repo)?,
     }
@@ -124,7 +133,8 @@ mod tests {
     fn a_flag_is_taken_with_a_space_or_an_equals_sign() {
         assert!(matches!(parsed("guests --toolchain packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
         assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
-        assert!(matches!(parsed("guests --dir ../hello"), Ok(Task::Guest { dir }) if dir == std::path::Path::new("../hello")));
+        assert!(matches!(parsed("guests --dir ../hello"), Ok(Task::Guest { dir, to: None }) if dir == std::path::Path::new("../hello")));
+        assert!(matches!(parsed("guests --dir a --to b"), Ok(Task::Guest { to: Some(to), .. }) if to == std::path::Path::new("b")));
         assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None, tools: false })));
         let both = ["demo --tools --http 127.0.0.1:1", "demo --http=127.0.0.1:1 --tools"];
         assert!(both.iter().all(|line| matches!(parsed(line), Ok(Task::Demo { http: Some(_), tools: true }))));

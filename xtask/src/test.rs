@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{clients, conformance, guests, repo::Repo, run, toolchain::Choice};
+use crate::{clients, compatibility, conformance, guests, repo::Repo, run, toolchain::Choice};
 
 /// The slowest step compiles all of wasmtime: some ten minutes on two slow cores.
 const CARGO_LIMIT: Duration = Duration::from_secs(3600);
@@ -22,13 +22,14 @@ pub struct Step {
     run: fn(&Repo) -> Result<()>,
 }
 
-static STEPS: [Step; 8] = [
+static STEPS: [Step; 9] = [
     Step { name: "fmt", what: "formatting of the host, the tests and the guests", run: fmt },
     Step { name: "clippy", what: "lints, each an error", run: clippy },
     Step { name: "guests", what: "the components of plugins/ and tests/guests/", run: build_guests },
     Step { name: "clients", what: "the MCP clients of the end-to-end tests", run: clients::install },
     Step { name: "build", what: "the host that the end-to-end tests start", run: build },
     Step { name: "test", what: "unit, property and end-to-end tests", run: test },
+    Step { name: "compatibility", what: "COMPATIBILITY.md, against the rounds of the clients", run: compatibility::check },
     Step { name: "conformance", what: "MCP's official conformance suite against the host", run: conformance::build_and_run },
     Step { name: "doc", what: "documentation, each warning an error", run: doc },
 ];
@@ -73,7 +74,8 @@ fn clippy(repo: &Repo) -> Result<()> {
     for workspace in workspaces(repo) {
         cargo(repo, &["clippy", "--workspace", "--all-targets", "--manifest-path"], &workspace, &["--", "-D", "warnings"])?;
     }
-    Ok(())
+    // As a program gets the host that embeds it: without what only the commands need.
+    run::run(repo.cargo().args(["check", "--package", "wharf", "--no-default-features"]), CARGO_LIMIT)
 }
 
 fn build_guests(repo: &Repo) -> Result<()> {
@@ -86,6 +88,11 @@ fn build(repo: &Repo) -> Result<()> {
 }
 
 fn test(repo: &Repo) -> Result<()> {
+    // Results of an earlier run say nothing of this one.
+    let results = compatibility::results(repo)?;
+    if results.exists() {
+        std::fs::remove_dir_all(&results).with_context(|| format!("cannot remove {}", results.display()))?;
+    }
     // To the end, so that one failure does not hide what the later tests have to say.
     run::run(repo.cargo().args(["test", "--workspace", "--no-fail-fast"]), CARGO_LIMIT)
 }
@@ -135,6 +142,6 @@ mod tests {
     #[test]
     fn an_unknown_step_is_refused_with_the_known_ones() {
         let error = chosen(Some("lint")).err().unwrap().to_string();
-        assert!(error.contains("fmt, clippy, guests, clients, build, test, conformance, doc"), "{error}");
+        assert!(error.contains("fmt, clippy, guests, clients, build, test, compatibility, conformance, doc"), "{error}");
     }
 }

@@ -3,15 +3,14 @@
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
+use tracing::Metadata;
 use tracing_subscriber::{
-    EnvFilter, Layer,
+    EnvFilter, Layer, Registry,
     filter::{FilterExt, filter_fn},
     fmt,
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
-
-use super::check::{Warnings, is_about_a_provider};
 
 /// What is logged, and how.
 #[derive(clap::Args)]
@@ -42,9 +41,17 @@ fn parse(text: &str) -> Result<String, String> {
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// `default` is the level if none is asked for. What the host warns of about a provider goes into `warnings`, if there are such, and then is
+/// Of `wharf dev`: calls too.
+pub(super) const DEV: &str = "info,wharf::calls=debug";
+/// Of `wharf watch`: what becomes of a connection it says itself.
+pub(super) const WATCH: &str = "warn,rmcp=off";
+
+/// Tells which events a layer of a command's own takes.
+pub(super) type IsTaken = fn(&Metadata<'_>) -> bool;
+
+/// `default` is the level if none is asked for. Of the events, those that the function tells go to the layer, if there is one, and then are
 /// not on stderr.
-pub(super) fn start(args: &Args, default: &str, warnings: Option<Warnings>) {
+pub(super) fn start<L: Layer<Registry> + Send + Sync>(args: &Args, default: &str, taken: Option<(L, IsTaken)>) {
     let chosen = args.log.as_deref().unwrap_or(default);
     // A folder that is watched and goes is no news to the user, as it is to the crate that watches it.
     let quiet = if chosen.contains("notify") { String::new() } else { ",notify=off".into() };
@@ -53,11 +60,12 @@ pub(super) fn start(args: &Args, default: &str, warnings: Option<Warnings>) {
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let log = fmt::layer().with_ansi(colours).with_writer(std::io::stderr).with_target(false);
     let log = if args.is_json() { log.json().flatten_event(true).boxed() } else { log.compact().boxed() };
-    match warnings {
-        None => tracing_subscriber::registry().with(log.with_filter(filter)).init(),
-        Some(warnings) => {
-            let log = log.with_filter(filter.and(filter_fn(|what| !is_about_a_provider(what))));
-            tracing_subscriber::registry().with(log).with(warnings.with_filter(filter_fn(is_about_a_provider))).init();
+    let layers = match taken {
+        None => vec![log.with_filter(filter).boxed()],
+        Some((layer, is_taken)) => {
+            let others = filter_fn(move |what| !is_taken(what));
+            vec![log.with_filter(filter.and(others)).boxed(), layer.with_filter(filter_fn(is_taken)).boxed()]
         }
-    }
+    };
+    tracing_subscriber::registry().with(layers).init();
 }

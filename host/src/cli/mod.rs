@@ -6,9 +6,11 @@ mod compile;
 mod complete;
 mod config;
 mod connect;
+mod dev;
 mod explain;
 mod list;
 mod logging;
+mod new;
 mod once;
 mod output;
 mod read;
@@ -17,6 +19,7 @@ mod signals;
 mod sources;
 mod trust;
 mod voice;
+mod watch;
 mod wit;
 
 use std::process::ExitCode;
@@ -43,12 +46,18 @@ enum Command {
     Templates(list::Args),
     /// Writes what a resource holds to stdout, as it is
     Read(read::Args),
+    /// Subscribes to resources, and prints a line at each update
+    Watch(watch::Args),
     /// Suggests values for a variable of a template, one a line
     Complete(complete::Args),
     /// Says who owns a resource and why, or what comes nearest
     Explain(explain::Args),
     /// Loads one component and asks it in the sandbox: names every rule it breaks
     Check(check::Args),
+    /// Builds a provider at each save, serves it, and shows what happens
+    Dev(dev::Args),
+    /// Makes a provider's project, ready to build
+    New(new::Args),
     /// Checks a wharf.toml, or gives its schema
     Config(config::Args),
     /// Connects an agent: prints its configuration, or writes it into the agent's file
@@ -71,18 +80,30 @@ pub fn main() -> ExitCode {
     }
     // What a server says on stderr, its client may show as its faults; and whoever asks one question wants the answer.
     let over_stdio = matches!(&command, Command::Serve(args) if args.is_stdio());
-    let talks = matches!(&command, Command::Serve(_) | Command::Check(_)) && !over_stdio;
+    let default = match &command {
+        Command::Dev(_) => logging::DEV,
+        Command::Watch(_) => logging::WATCH,
+        Command::Serve(_) | Command::Check(_) if !over_stdio => "info",
+        _ => "warn",
+    };
     let warnings = matches!(&command, Command::Check(_)).then(check::Warnings::default);
-    logging::start(&logging, if talks { "info" } else { "warn" }, warnings.clone());
+    match &command {
+        Command::Check(_) => logging::start(&logging, default, warnings.clone().map(|layer| (layer, check::is_about_a_provider as _))),
+        Command::Dev(_) if !logging.is_json() => logging::start(&logging, default, Some((dev::Layer, dev::is_shown))),
+        _ => logging::start(&logging, default, None::<(dev::Layer, _)>),
+    }
     let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match command {
         Command::Serve(args) => done(serve::run(args, logging.is_json())),
         Command::List(args) => done(list::resources(args)),
         Command::Templates(args) => done(list::templates(args)),
         Command::Read(args) => done(read::run(args)),
+        Command::Watch(args) => done(watch::run(args)),
         Command::Complete(args) => done(complete::run(args)),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
+        Command::Dev(args) => done(dev::run(args, logging.is_json())),
+        Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),
         Command::Connect(args) => connect::run(args),
         Command::Trust(args) => done(trust::run(args)),

@@ -45,22 +45,31 @@ pub(super) fn for_people() -> bool {
 
 /// Writes to stdout as it is.
 pub(super) fn write(bytes: &[u8]) -> Result<()> {
+    write_if_read(bytes).map(|_| ())
+}
+
+/// Writes to stdout as it is; false if nobody reads it any more.
+pub(super) fn write_if_read(bytes: &[u8]) -> Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot write to stdout"),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true).context("cannot write to stdout"),
     }
 }
 
 /// Writes a text that may come from a component: to a terminal without what steers it, but with its lines; else as it is.
 pub(super) fn text(text: &str) -> Result<()> {
-    if !for_people() {
-        return write(text.as_bytes());
+    if for_people() { write(shown(text).as_bytes()) } else { write(text.as_bytes()) }
+}
+
+/// The text with its lines, the last of which has an end, and without anything else that a terminal obeys.
+pub(super) fn shown(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| line.split('\t').map(inert).collect::<Vec<_>>().join("\t")).collect();
+    let mut shown = lines.join("\n");
+    if !shown.ends_with('\n') {
+        shown.push('\n');
     }
-    let shown: Vec<String> = text.split('\n').map(|line| line.split('\t').map(inert).collect::<Vec<_>>().join("\t")).collect();
-    let shown = shown.join("\n");
-    write(shown.as_bytes())?;
-    if shown.ends_with('\n') { Ok(()) } else { write(b"\n") }
+    shown
 }
 
 /// Writes lines, each of them inert.

@@ -30,6 +30,11 @@ pub(super) struct Sources {
 }
 
 impl SourceArgs {
+    /// Those of a command that takes `--config` alone.
+    pub(super) fn of(config: Option<PathBuf>) -> Self {
+        Self { plugins: None, config }
+    }
+
     pub(super) fn read(self) -> Result<Sources> {
         let file = match &self.config {
             Some(path) => ConfigFile::named(path),

@@ -13,7 +13,10 @@ use wharf::{
     transport::http::PATH,
 };
 
-use super::output::{self, count};
+use super::{
+    connect,
+    output::{self, count},
+};
 
 /// What the user is told: lines for people, or log events.
 #[derive(Clone, Copy)]
@@ -40,12 +43,13 @@ impl Voice {
         }
         eprintln!(
             "Wharf {version} serves MCP at {url}\n\n\
-             Claude Code  claude mcp add --transport http wharf {url}\n\
-             Codex        codex mcp add wharf --url {url}\n\
-             Gemini CLI   gemini mcp add --transport http wharf {url}\n\
-             VS Code      code --add-mcp '{{\"name\":\"wharf\",\"type\":\"http\",\"url\":\"{url}\"}}'\n\n\
+             To connect an agent, in its project's folder:\n  \
+             {hint}\n\
+             Or one of {others}.\n\n\
              Ctrl-C ends it.\n",
             version = env!("CARGO_PKG_VERSION"),
+            hint = connect::hint(address, &url),
+            others = connect::others(),
         );
     }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::output;
 
 /// The files of the package `wharf:provider`, as this version serves it.
-const FILES: [(&str, &str); 1] = [("provider.wit", include_str!("../../wit/deps/provider/provider.wit"))];
+pub(super) const FILES: [(&str, &str); 1] = [("provider.wit", include_str!("../../wit/deps/provider/provider.wit"))];
 
 /// Arguments of `wharf wit`.
 #[derive(clap::Args)]

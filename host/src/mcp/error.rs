@@ -136,7 +136,8 @@ impl RpcError {
         match error {
             ReadError::NotFound | ReadError::Provider { error: Error::NotFound, .. } => {
                 let code = if era == Era::Modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
-                Self::new(code, "Resource not found").with(uri_data(Some(uri), None))
+                // In the message, too: there are clients that show nothing else.
+                Self::new(code, format!("Resource not found: {}", short(uri))).with(uri_data(Some(uri), None))
             }
             ReadError::InvalidUri(reason) => {
                 Self::invalid_params(format!("`uri` is not a valid resource URI: {reason}")).with(uri_data(Some(uri), Some(reason)))
@@ -225,6 +226,7 @@ mod tests {
         for (era, code) in [(Era::Legacy, -32002), (Era::Modern, -32602)] {
             let error = RpcError::from_read(era, "x://a", &ReadError::NotFound);
             assert_eq!((error.code, error.data, error.status), (code, Some(json!({ "uri": "x://a" })), Status::Ok));
+            assert_eq!(error.message, "Resource not found: x://a");
         }
     }
 

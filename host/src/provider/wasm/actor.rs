@@ -281,53 +281,81 @@ async fn until(at: Option<Instant>) {
     }
 }
 
+/// The target of the log's events for calls, at the level debug: fields `provider`, `call`, `uri` (or nothing), `took_us`, and `error` with
+/// the kind, if there is one.
+pub const CALLS: &str = "wharf::calls";
+
 /// Makes one call and answers it. Gives the instance back if it survived.
 async fn perform(mut instance: Box<Instance>, work: Work) -> Option<Box<Instance>> {
+    let began = tracing::enabled!(target: CALLS, tracing::Level::DEBUG).then(Instant::now);
     match work {
         Work::Fired(names) => {
             let outcome = instance.fired(&names).await;
             // A handler has nobody to answer to.
             let (reply, _nobody) = oneshot::channel();
-            finish(instance, "timer-handler.fired", outcome, reply)
+            finish(instance, Made { call: "timer-handler.fired", uri: "", began }, outcome, reply)
         }
         Work::Call(Call::List(cursor, reply)) => {
             let outcome = instance.list(cursor.as_deref()).await;
-            finish(instance, "resources.list", outcome, reply)
+            finish(instance, Made { call: "resources.list", uri: "", began }, outcome, reply)
         }
         Work::Call(Call::Templates(reply)) => {
             let outcome = instance.templates().await;
-            finish(instance, "resources.templates", outcome, reply)
+            finish(instance, Made { call: "resources.templates", uri: "", began }, outcome, reply)
         }
         Work::Call(Call::Read(request, reply)) => {
             let outcome = instance.read(&request).await;
-            finish(instance, &request.uri, outcome, reply)
+            finish(instance, Made { call: "read", uri: &request.uri, began }, outcome, reply)
         }
         Work::Call(Call::Complete(request, reply)) => {
             let outcome = instance.complete(request).await;
-            finish(instance, "completions.complete", outcome, reply)
+            finish(instance, Made { call: "completions.complete", uri: "", began }, outcome, reply)
         }
         Work::Call(Call::Subscribe(uri, matched, reply)) => {
             let outcome = instance.subscribe(&uri, matched.as_deref()).await;
-            finish(instance, &uri, outcome, reply)
+            finish(instance, Made { call: "subscribe", uri: &uri, began }, outcome, reply)
         }
         Work::Call(Call::Unsubscribe(uri, reply)) => {
             let outcome = instance.unsubscribe(&uri).await;
-            finish(instance, &uri, outcome, reply)
+            finish(instance, Made { call: "unsubscribe", uri: &uri, began }, outcome, reply)
         }
     }
 }
 
-fn finish<T>(instance: Box<Instance>, what: &str, outcome: Outcome<T>, reply: Reply<T>) -> Option<Box<Instance>> {
+/// Which call it was.
+struct Made<'a> {
+    call: &'static str,
+    /// Empty if it is about none.
+    uri: &'a str,
+    /// Known only if somebody wants to see calls.
+    began: Option<Instant>,
+}
+
+impl Made<'_> {
+    fn log(&self, provider: &str, error: Option<&Error>) {
+        if let Some(began) = self.began {
+            let took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            let error = error.map(Error::kind);
+            tracing::debug!(target: CALLS, provider, call = self.call, uri = self.uri, took_us, error);
+        }
+    }
+}
+
+fn finish<T>(instance: Box<Instance>, made: Made<'_>, outcome: Outcome<T>, reply: Reply<T>) -> Option<Box<Instance>> {
     let (survivor, answer) = match outcome {
         Ok(answer) => {
             instance.log().settle();
+            made.log(&instance.spec().name, answer.as_ref().err());
             (Some(instance), answer)
         }
         Err(fault) => {
+            let what = if made.uri.is_empty() { made.call } else { made.uri };
             tracing::warn!(provider = &*instance.spec().name, "{what}: it {fault}; it gets a fresh instance");
             instance.announcer().announce(Occurrence::Down);
+            let error = fault.into();
+            made.log(&instance.spec().name, Some(&error));
             drop(instance);
-            (None, Err(fault.into()))
+            (None, Err(error))
         }
     };
     // Whoever asked may have gone.

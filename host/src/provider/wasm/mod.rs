@@ -34,7 +34,7 @@ mod wasi;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-pub use actor::WasmProvider;
+pub use actor::{CALLS, WasmProvider};
 pub use compile::{CacheFolder, Compilation, Compiler, Fingerprint, Strategy};
 pub use component::{Compiled, LoadError, MAX_FILE_BYTES};
 pub use engine::{Runtime, RuntimeError};
