@@ -7,6 +7,7 @@
 //! | [`host`] | the composition root: it alone wires the parts | - |
 //! | [`transport`] | sockets, HTTP, event streams, who may connect | what a resource is |
 //! | [`mcp`] | the protocol without a transport: both eras, sessions, errors | sockets, WebAssembly |
+//! | [`tools`] | resources as tools, beside `mcp` | MCP's eras, sockets |
 //! | [`subscriptions`] | who listens to what | MCP messages, WebAssembly |
 //! | [`plugins`] | the plugins folder, loading | MCP |
 //! | [`catalog`] | order, lists, lookup, pages, kept answers | MCP, WebAssembly, listeners |
@@ -23,5 +24,6 @@ pub mod mcp;
 pub mod plugins;
 pub mod provider;
 pub mod subscriptions;
+pub mod tools;
 pub mod transport;
 pub mod uri;

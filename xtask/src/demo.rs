@@ -10,7 +10,7 @@ use crate::{guests, repo::Repo, run, toolchain::Choice};
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Serves until Ctrl-C. Comes back only if the host could not be started.
-pub fn serve(repo: &Repo, http: Option<&str>) -> Result<()> {
+pub fn serve(repo: &Repo, http: Option<&str>, tools: bool) -> Result<()> {
     eprintln!("Building the example providers");
     guests::build(repo, Choice::from_user(None)?)?;
     eprintln!("Building the host (the first time takes some minutes)");
@@ -23,6 +23,9 @@ pub fn serve(repo: &Repo, http: Option<&str>) -> Result<()> {
     host.current_dir(&repo.root).args(["serve", "--plugins", "plugins"]);
     if let Some(address) = http {
         host.args(["--http", address]);
+    }
+    if tools {
+        host.arg("--tools");
     }
     become_child(host)
 }

@@ -23,7 +23,8 @@ use crate::{bench::Bench, repo::Repo, toolchain::Choice};
 const USAGE: &str = "\
 Usage: cargo xtask TASK
 
-  demo [--http ADDR]          build the host and the example providers, and serve them
+  demo [--http ADDR] [--tools]
+                              build the host and the example providers, and serve them; with resources as tools too
   test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, compatibility,
                               conformance, doc
   guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
@@ -44,7 +45,7 @@ const WRONG_USE: u8 = 2;
 
 enum Task {
     Help,
-    Demo { http: Option<String> },
+    Demo { http: Option<String>, tools: bool },
     Test { steps: Vec<&'static test::Step> },
     Guests { toolchain: Choice },
     Guest { dir: PathBuf, to: Option<PathBuf> },
@@ -56,6 +57,8 @@ enum Task {
 
 fn parse(arguments: &[String]) -> Result<Task> {
     let Some((task, rest)) = arguments.split_first() else { return Ok(Task::Help) };
+    let (tools, rest): (Vec<_>, Vec<_>) = rest.iter().cloned().partition(|flag| task == "demo" && flag == "--tools");
+    let rest = rest.as_slice();
     let flag = |name: &str| -> Result<Option<String>> {
         match rest {
             [] => Ok(None),
@@ -65,7 +68,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
         }
     };
     match task.as_str() {
-        "demo" => Ok(Task::Demo { http: flag("--http")? }),
+        "demo" => Ok(Task::Demo { http: flag("--http")?, tools: !tools.is_empty() }),
         "test" => Ok(Task::Test { steps: test::chosen(flag("--only")?.as_deref())? }),
         "guests" if rest.first().is_some_and(|flag| flag.starts_with("--dir")) => match rest {
             [flag, dir, to, into] if flag == "--dir" && to == "--to" => Ok(Task::Guest { dir: dir.into(), to: Some(into.into()) }),
@@ -88,7 +91,7 @@ fn perform(task: Task) -> Result<()> {
     let repo = Repo::find()?;
     match task {
         Task::Help => print!("{USAGE}"),
-        Task::Demo { http } => demo::serve(&repo, http.as_deref())?,
+        Task::Demo { http, tools } => demo::serve(&repo, http.as_deref(), tools)?,
         Task::Test { steps } => test::run(&repo, &steps)?,
         Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
         Task::Guest { dir, to } => guests::build_one(&repo, Choice::from_user(None)?, &dir, to.as_deref())?,
@@ -132,13 +135,15 @@ mod tests {
         assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
         assert!(matches!(parsed("guests --dir ../hello"), Ok(Task::Guest { dir, to: None }) if dir == std::path::Path::new("../hello")));
         assert!(matches!(parsed("guests --dir a --to b"), Ok(Task::Guest { to: Some(to), .. }) if to == std::path::Path::new("b")));
-        assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None })));
+        assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None, tools: false })));
+        let both = ["demo --tools --http 127.0.0.1:1", "demo --http=127.0.0.1:1 --tools"];
+        assert!(both.iter().all(|line| matches!(parsed(line), Ok(Task::Demo { http: Some(_), tools: true }))));
     }
 
     #[test]
     fn an_unknown_task_or_flag_is_wrong_use() {
         for line in
-            ["tset", "test --olny fmt", "test --only", "test --only lint", "guests --toolchain=gcc", "demo 127.0.0.1:1", "clients --all"]
+            ["tset", "test --olny fmt", "test --only", "test --only lint", "guests --toolchain=gcc", "demo 127.0.0.1:1", "clients --tools"]
         {
             assert!(parsed(line).is_err(), "{line}");
         }

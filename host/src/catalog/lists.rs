@@ -53,6 +53,11 @@ impl Lists {
         self.resources[*self.index.get(uri)?].mime_type.as_ref()
     }
 
+    /// What it lists under this URI.
+    pub(super) fn info(&self, uri: &str) -> Option<&Arc<ResourceInfo>> {
+        self.index.get(uri).map(|at| &self.resources[*at])
+    }
+
     /// Whether nobody sees a difference, the log neither.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         self.refused == other.refused

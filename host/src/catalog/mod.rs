@@ -188,6 +188,33 @@ impl Catalog {
         self.page(Kind::Templates, cursor).await
     }
 
+    /// All resources, and where to go on: for whoever goes through them in steps of their own. Without a cursor that is the beginning, and
+    /// as for [`Catalog::resources`] providers that still load are waited for.
+    ///
+    /// # Errors
+    /// [`CursorError`]: it is none that [`Catalog::resources_cursor`] gave, or its list is kept no more.
+    pub async fn all_resources(&self, _caller: &Caller, cursor: Option<&str>) -> Result<(Arc<Merged>, usize), CursorError> {
+        self.page(Kind::ResourceSteps, cursor).await.map(|page| (page.list, page.range.start))
+    }
+
+    /// All templates, likewise.
+    ///
+    /// # Errors
+    /// [`CursorError`].
+    pub async fn all_templates(&self, _caller: &Caller, cursor: Option<&str>) -> Result<(Arc<Merged>, usize), CursorError> {
+        self.page(Kind::TemplateSteps, cursor).await.map(|page| (page.list, page.range.start))
+    }
+
+    /// A cursor to the resource of this number in this list, which is kept for it as for those of pages.
+    pub fn resources_cursor(&self, list: &Arc<Merged>, start: usize) -> String {
+        self.pins.cursor(list, Kind::ResourceSteps, start)
+    }
+
+    /// A cursor to the template of this number, likewise.
+    pub fn templates_cursor(&self, list: &Arc<Merged>, start: usize) -> String {
+        self.pins.cursor(list, Kind::TemplateSteps, start)
+    }
+
     async fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page, CursorError> {
         if cursor.is_none() {
             let deadline = Instant::now() + self.loading_time;

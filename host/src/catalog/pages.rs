@@ -34,6 +34,9 @@ pub struct CursorError;
 pub(super) enum Kind {
     Resources = 1,
     Templates = 2,
+    /// Steps through the list by rules of somebody else's.
+    ResourceSteps = 3,
+    TemplateSteps = 4,
 }
 
 /// One page of a merged list.
@@ -93,6 +96,12 @@ impl Pins {
         Ok(self.cut(list, kind, start))
     }
 
+    /// A cursor that leads to this entry of this list.
+    pub(super) fn cursor(&self, list: &Arc<Merged>, kind: Kind, start: usize) -> String {
+        self.pin(list);
+        self.encode(kind, list.number, start)
+    }
+
     fn cut(&self, list: Arc<Merged>, kind: Kind, start: usize) -> Page {
         let end = self.end(&list, kind, start);
         let next = (end < length(&list, kind)).then(|| {
@@ -108,8 +117,8 @@ impl Pins {
             *ends = Ends { number: list.number, known: HashMap::new() };
         }
         *ends.known.entry((kind, start)).or_insert_with(|| match kind {
-            Kind::Resources => end_of_page(&list.resources, start, ResourceInfo::weight),
-            Kind::Templates => end_of_page(&list.templates, start, TemplateInfo::weight),
+            Kind::Resources | Kind::ResourceSteps => end_of_page(&list.resources, start, ResourceInfo::weight),
+            Kind::Templates | Kind::TemplateSteps => end_of_page(&list.templates, start, TemplateInfo::weight),
         })
     }
 
@@ -147,8 +156,8 @@ impl Pins {
 
 fn length(list: &Merged, kind: Kind) -> usize {
     match kind {
-        Kind::Resources => list.resources.len(),
-        Kind::Templates => list.templates.len(),
+        Kind::Resources | Kind::ResourceSteps => list.resources.len(),
+        Kind::Templates | Kind::TemplateSteps => list.templates.len(),
     }
 }
 

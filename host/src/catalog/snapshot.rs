@@ -232,6 +232,28 @@ impl Snapshot {
         serving(&self.places).map(|(at, serving)| (&self.places[at as usize], serving))
     }
 
+    /// The name of the provider that lists this URI; of several, the first.
+    pub fn lister(&self, uri: &str) -> Option<&Arc<str>> {
+        self.listed_by(uri).first().map(|at| &self.places[*at as usize].name)
+    }
+
+    /// What the list says of this URI.
+    pub fn info(&self, uri: &str) -> Option<&Arc<ResourceInfo>> {
+        let at = self.listed_by(uri).first()?;
+        match &self.places[*at as usize].state {
+            State::Serving(serving) => serving.lists.info(uri),
+            State::Loading(_) | State::Refused => None,
+        }
+    }
+
+    /// The name of the provider that has this template; of several, the first.
+    pub fn template_lister(&self, uri_template: &str) -> Option<&Arc<str>> {
+        let has = |(place, serving): &(&Place, &Serving)| {
+            !self.is_claimed(place, uri_template) && serving.lists.templates.iter().any(|(info, _)| *info.uri_template == *uri_template)
+        };
+        self.serving().find(has).map(|(place, _)| &place.name)
+    }
+
     /// The URIs that more than one provider lists: the URI, the name of the first, and that of one it goes before.
     pub(super) fn shadowed(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Arc<str>)> {
         let name = |at: &u32| &self.places[*at as usize].name;

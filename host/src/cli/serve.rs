@@ -40,6 +40,9 @@ pub(super) struct Args {
     /// Serve the client that started this process, over stdin and stdout
     #[arg(long, conflicts_with = "http")]
     stdio: bool,
+    /// Offer the resources as tools too, for clients that know tools only
+    #[arg(long, conflicts_with = "attach")]
+    tools: bool,
     /// With --stdio: serve what the host at this URL serves, such as http://127.0.0.1:8089/mcp, instead of loading providers
     #[arg(long, value_name = "URL", requires = "stdio", conflicts_with_all = ["plugins", "config"])]
     attach: Option<String>,
@@ -61,10 +64,10 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
     let voice = Voice { json, quiet: args.stdio };
     let sources = args.sources.read()?;
     if args.stdio {
-        return run_to_end(serve_stdio(sources, voice));
+        return run_to_end(serve_stdio(sources, args.tools, voice));
     }
     let address = address(args.http, &sources.config)?;
-    run_to_end(serve(sources, address, voice))
+    run_to_end(serve(sources, args.tools, address, voice))
 }
 
 /// Where to listen.
@@ -103,17 +106,17 @@ pub(super) fn run_to_end<T>(work: impl Future<Output = Result<T>>) -> Result<T> 
 }
 
 /// A host of these files, which follows them.
-fn builder(Sources { config, plugins, file }: Sources, voice: Voice) -> Builder {
-    let builder = Host::builder().config(config).config_file(file).plugins(plugins).compilation(compile::compilation());
+fn builder(Sources { config, plugins, file }: Sources, tools: bool, voice: Voice) -> Builder {
+    let builder = Host::builder().config(config).tools(tools).config_file(file).plugins(plugins).compilation(compile::compilation());
     builder.on_notice(move |notice| voice.notice(&notice))
 }
 
 /// Serves one client until it closes stdin, or a signal comes.
-async fn serve_stdio(sources: Sources, voice: Voice) -> Result<()> {
+async fn serve_stdio(sources: Sources, tools: bool, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let report = move |report: Report| voice.report(&report);
     let plugins = sources.plugins.clone();
-    let host = builder(sources, voice).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    let host = builder(sources, tools, voice).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
     let shutdown = async {
         signals.next().await;
@@ -131,7 +134,7 @@ async fn serve_stdio(sources: Sources, voice: Voice) -> Result<()> {
     }
 }
 
-async fn serve(sources: Sources, address: SocketAddr, voice: Voice) -> Result<()> {
+async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
@@ -146,7 +149,7 @@ async fn serve(sources: Sources, address: SocketAddr, voice: Voice) -> Result<()
         }
     };
     let plugins = sources.plugins.clone();
-    let host = builder(sources, voice).on_report(report).start().await?;
+    let host = builder(sources, tools, voice).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();

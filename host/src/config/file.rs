@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
-use super::{Audience, Config, Content, Icon, Limits, Provider, Resource, Server, check_name, report, units};
+use super::{Audience, Config, Content, Icon, Limits, Provider, Resource, Server, Tools, check_name, report, units};
 
 /// The settings of a Wharf host.
 #[derive(Deserialize, JsonSchema)]
@@ -19,6 +19,9 @@ pub(super) struct File {
     /// Where the host listens, and to whom.
     #[serde(default)]
     server: Server,
+    /// The resources as tools, for clients that know tools only.
+    #[serde(default)]
+    tools: Tools,
     /// What providers may use, unless their own limits say otherwise.
     #[serde(default)]
     limits: LimitsTable,
@@ -120,7 +123,7 @@ pub fn schema() -> serde_json::Value {
 
 impl File {
     pub(super) fn parse(text: &str, folder: &Path) -> Result<Config, String> {
-        let Self { mut server, limits, resource, provider } =
+        let Self { mut server, tools, limits, resource, provider } =
             toml::from_str(text).map_err(|error| report::with_nearest_key(&error.to_string()))?;
         server.plugins = server.plugins.map(|path| folder.join(path));
         let mut names = HashSet::new();
@@ -147,7 +150,7 @@ impl File {
             providers.push(Provider { name, path, settings: flatten(settings), claims, public, limits });
         }
         let limits = Limits { memory: limits.memory, deadline: limits.deadline };
-        Ok(Config { server, resources, providers, limits })
+        Ok(Config { server, tools, resources, providers, limits })
     }
 }
 
@@ -234,6 +237,9 @@ mod tests {
             loading-time = "10s"
             watch = "poll"
 
+            [tools]
+            enabled = true
+
             [limits]
             memory = "64MiB"
 
@@ -275,6 +281,7 @@ mod tests {
         assert_eq!(config.server.http, Some("0.0.0.0:9000".parse().unwrap()));
         assert_eq!(config.server.plugins.as_deref(), Some(Path::new("/srv/providers")));
         assert_eq!(config.server.loading_time, Some(Duration::from_secs(10)));
+        assert!(config.tools.enabled && !parse("").unwrap().tools.enabled);
         assert_eq!(config.server.watch, Some(crate::config::Watch::Poll));
         let [notes, log] = config.resources.as_slice() else { panic!("two resources") };
         assert_eq!((notes.uri.as_deref(), &notes.content), (Some("notes://today"), &Content::Text("hello".into())));
@@ -304,6 +311,7 @@ mod tests {
         for (text, line, word) in [
             ("[server]\nhtp = \"a\"", "2 | htp", "did you mean `http`?"),
             ("[server]\nhttp = \"nowhere\"", "2 | http", "invalid socket address"),
+            ("[tools]\nenable = true", "2 | enable", "did you mean `enabled`?"),
             ("[servers]", "1 | [servers]", "did you mean `server`?"),
             ("[[provider]]\nname = \"a\"\nsetings = {}", "3 | setings", "did you mean `settings`?"),
             ("[[provider]]\nname = \"a\"\nzzzz = []", "3 | zzzz", "unknown field `zzzz`, expected one of"),

@@ -52,6 +52,8 @@ pub enum ConfigError {
 pub struct Config {
     /// `[server]`.
     pub server: Server,
+    /// `[tools]`.
+    pub tools: Tools,
     /// `[[resource]]`, in order, which is precedence.
     pub resources: Vec<Resource>,
     /// `[[provider]]`, in order, which is precedence.
@@ -94,6 +96,15 @@ pub enum Watch {
     Poll,
     /// Not at all.
     Off,
+}
+
+/// `[tools]`: the resources as tools, for clients that know tools only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Tools {
+    /// Whether there are any; not if it is not set.
+    #[serde(default)]
+    pub enabled: bool,
 }
 
 /// `[[resource]]`: a resource that the host itself has.

@@ -11,7 +11,7 @@ use std::{
 
 use super::{Notice, configured::Configured};
 use crate::{
-    config::{Config, ConfigFile, Server},
+    config::{Config, ConfigFile, Server, Tools},
     plugins::{
         Loader, Plan, Planned, path_of,
         watch::{Folder, Followed, Resting, View, Watching},
@@ -33,8 +33,8 @@ pub(super) struct Following {
     /// Files of the folder that were said not to be loaded, and why.
     not_loaded: HashSet<(PathBuf, String)>,
     /// The settings that hold, and those that were last said not to.
-    runs: Server,
-    said: Server,
+    runs: Fixed,
+    said: Fixed,
 }
 
 /// What a host follows, if it does.
@@ -55,7 +55,7 @@ impl Following {
         notice: Arc<dyn Fn(Notice) + Send + Sync>,
     ) -> Self {
         let view = watching.view().borrow().clone();
-        let server = config.server.clone();
+        let fixed = Fixed::of(&config);
         let mut this = Self {
             loader,
             configured,
@@ -67,8 +67,8 @@ impl Following {
             seen: BTreeMap::new(),
             folder_was: view.folder.clone(),
             not_loaded: HashSet::new(),
-            runs: server.clone(),
-            said: server,
+            runs: fixed.clone(),
+            said: fixed,
         };
         this.seen = this.of_interest().into_iter().map(|path| (path.clone(), view.of(&path))).collect();
         // It was read before the first look: what was written in between would go unseen.
@@ -161,7 +161,7 @@ impl Following {
     }
 
     fn say_what_needs_a_restart(&mut self) {
-        let new = self.config.server.clone();
+        let new = Fixed::of(&self.config);
         if new != self.said {
             let keys = differing(&self.runs, &new);
             if !keys.is_empty() {
@@ -199,16 +199,31 @@ pub(super) fn rests(view: &View, planned: &Planned) -> Resting {
     view.files.get(&planned.path).copied().unwrap_or(Resting { there: true, revision: 0 })
 }
 
-/// The settings that cannot change while the host runs, and differ.
-fn differing(runs: &Server, new: &Server) -> Vec<&'static str> {
-    let Server { http, plugins, allowed_origins, allowed_hosts, loading_time, watch } = runs;
+/// The settings that cannot change while the host runs.
+#[derive(Clone, PartialEq)]
+struct Fixed {
+    server: Server,
+    tools: Tools,
+}
+
+impl Fixed {
+    fn of(config: &Config) -> Self {
+        Self { server: config.server.clone(), tools: config.tools }
+    }
+}
+
+/// Those that differ.
+fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
+    let Server { http, plugins, allowed_origins, allowed_hosts, loading_time, watch } = &runs.server;
+    let server = &new.server;
     [
-        ("http", *http != new.http),
-        ("plugins", *plugins != new.plugins),
-        ("allowed-origins", *allowed_origins != new.allowed_origins),
-        ("allowed-hosts", *allowed_hosts != new.allowed_hosts),
-        ("loading-time", *loading_time != new.loading_time),
-        ("watch", *watch != new.watch),
+        ("[server] http", *http != server.http),
+        ("[server] plugins", *plugins != server.plugins),
+        ("[server] allowed-origins", *allowed_origins != server.allowed_origins),
+        ("[server] allowed-hosts", *allowed_hosts != server.allowed_hosts),
+        ("[server] loading-time", *loading_time != server.loading_time),
+        ("[server] watch", *watch != server.watch),
+        ("[tools] enabled", runs.tools != new.tools),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))

@@ -54,6 +54,7 @@ use crate::{
         wasm::{Compilation, Runtime, RuntimeError},
     },
     subscriptions::Subscriptions,
+    tools::Tools,
     transport::{
         http::{self, HttpSettings, Limits, Plain},
         stdio,
@@ -66,6 +67,10 @@ pub const LOADING_TIME: Duration = Duration::from_secs(3);
 /// What the model is told about this server.
 const INSTRUCTIONS: &str =
     "Live context as resources: list them, read what you need, and subscribe to what you work with to be told when it changes.";
+
+/// Likewise where there are tools: most models reach nothing else.
+const TOOL_INSTRUCTIONS: &str = "Live context as resources: search_resources or list_resources, then read_resource; wait_for_update tells you when \
+     what you work with changes. A client that knows resources can list, read and subscribe to them as well.";
 
 /// Why a host cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +98,7 @@ pub struct Builder {
     report: Option<Box<dyn Fn(Report) + Send + Sync>>,
     notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
     observer: Option<Arc<dyn Observer>>,
+    tools: bool,
 }
 
 impl Builder {
@@ -132,6 +138,13 @@ impl Builder {
         self
     }
 
+    /// Whether there are tools over the resources, for clients that know tools only; see [`crate::tools`]. wharf.toml may say so too.
+    #[must_use]
+    pub fn tools(mut self, enabled: bool) -> Self {
+        self.tools = enabled;
+        self
+    }
+
     /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
     #[must_use]
     pub fn compilation(mut self, compilation: Compilation) -> Self {
@@ -168,7 +181,8 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools } = self;
+        let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
         let subscriptions = Subscriptions::new(catalog.clone());
@@ -178,13 +192,17 @@ impl Builder {
             name: "wharf".into(),
             title: Some("Wharf".into()),
             version: env!("CARGO_PKG_VERSION").into(),
-            instructions: Some(INSTRUCTIONS.into()),
+            instructions: Some(if tools { TOOL_INSTRUCTIONS } else { INSTRUCTIONS }.into()),
         };
-        let server = Server::new(catalog.clone(), subscriptions.clone(), info);
-        let server = Arc::new(match observer {
-            Some(observer) => server.observed(observer),
-            None => server,
-        });
+        let mut server = Server::new(catalog.clone(), subscriptions.clone(), info);
+        if tools {
+            let [a, b, c, d, ..] = mark;
+            server = server.with_tools(Tools::new(catalog.clone(), &subscriptions, u32::from_be_bytes([a, b, c, d])));
+        }
+        if let Some(observer) = observer {
+            server = server.observed(observer);
+        }
+        let server = Arc::new(server);
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
         let loader = Loader::new(Runtime::with(compilation)?, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ())));
         let loader = Arc::new(loader);

@@ -11,7 +11,7 @@ pub enum Notice {
     ConfigRefused(String),
     /// wharf.toml is gone: its settings hold until it is back.
     ConfigGone(PathBuf),
-    /// These settings of `[server]` hold once the host is started again.
+    /// These settings, with their tables, hold once the host is started again.
     NeedsRestart(Vec<&'static str>),
     /// The plugins folder is not there: it is waited for.
     FolderGone(PathBuf),
@@ -38,7 +38,7 @@ impl fmt::Display for Notice {
             Self::ConfigGone(path) => write!(f, "{} is gone: its settings hold until it is back", path.display()),
             Self::NeedsRestart(keys) => {
                 let (verb, them) = if keys.len() == 1 { ("takes", "it") } else { ("take", "them") };
-                write!(f, "[server] {} {verb} effect when the host is started again; till then {them} is as before", keys.join(", "))
+                write!(f, "{} {verb} effect when the host is started again; till then {them} is as before", keys.join(", "))
             }
             Self::FolderGone(path) => write!(f, "there is no plugins folder {}: it is waited for", path.display()),
             Self::FolderBack(path) => write!(f, "the plugins folder {} is there", path.display()),

@@ -3,9 +3,9 @@
 //! Invariants: cancelling gives up waiting, and never ends what runs in a provider; a request that is over, however it ended, is
 //! remembered no more; a session cancels none but its own.
 
-use std::{collections::HashMap, future::poll_fn, pin::pin, task::Poll};
+use std::{collections::HashMap, future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
-use futures_util::future::{AbortHandle, Abortable};
+use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -45,7 +45,7 @@ pub fn comparable(id: &str) -> Box<str> {
 
 /// Requests that wait for their answers, by id. One client may have several of the same: nothing in HTTP keeps it from that.
 #[derive(Default)]
-pub struct Waiting(Mutex<Table>);
+pub struct Waiting(Arc<Mutex<Table>>);
 
 #[derive(Default)]
 struct Table {
@@ -63,9 +63,14 @@ impl Waiting {
         if let Poll::Ready(answer) = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
             return Some(answer);
         }
-        let (abort, registration) = AbortHandle::new_pair();
-        let _registered = Registered::new(self, comparable(id.as_json()), abort);
+        let (_registered, registration) = self.register(id);
         Abortable::new(work, registration).await.ok()
+    }
+
+    /// Enters a request that waits from now on for as long as what this gives is kept; cancelling it aborts what has the registration.
+    pub fn register(&self, id: Id<'_>) -> (Registered, AbortRegistration) {
+        let (abort, registration) = AbortHandle::new_pair();
+        (Registered::new(&self.0, comparable(id.as_json()), abort), registration)
     }
 
     /// Lets all requests of this id, as [`cancelled`] gives it, wait no longer.
@@ -82,25 +87,26 @@ impl Waiting {
 }
 
 /// One that waits. Also a client that hangs up drops it.
-struct Registered<'a> {
-    waiting: &'a Waiting,
+pub struct Registered {
+    waiting: Arc<Mutex<Table>>,
     id: Box<str>,
     number: u64,
 }
 
-impl<'a> Registered<'a> {
-    fn new(waiting: &'a Waiting, id: Box<str>, abort: AbortHandle) -> Self {
-        let mut table = waiting.0.lock();
+impl Registered {
+    fn new(waiting: &Arc<Mutex<Table>>, id: Box<str>, abort: AbortHandle) -> Self {
+        let mut table = waiting.lock();
         table.newest += 1;
         let number = table.newest;
         table.by_id.entry(id.clone()).or_default().push((number, abort));
-        Self { waiting, id, number }
+        drop(table);
+        Self { waiting: waiting.clone(), id, number }
     }
 }
 
-impl Drop for Registered<'_> {
+impl Drop for Registered {
     fn drop(&mut self) {
-        let mut table = self.waiting.0.lock();
+        let mut table = self.waiting.lock();
         if let Some(alike) = table.by_id.get_mut(&self.id) {
             alike.retain(|(number, _)| *number != self.number);
             if alike.is_empty() {

@@ -30,9 +30,14 @@ pub struct Answer {
 impl Answer {
     /// Begins the result for this request; `expected` is about how many bytes of content will come.
     pub fn begin(id: Id<'_>, expected: usize) -> Self {
+        Self::begin_json(id.as_json(), expected)
+    }
+
+    /// Likewise, the id being JSON.
+    pub fn begin_json(id: &str, expected: usize) -> Self {
         let mut out = Vec::with_capacity(FRAME + expected);
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        out.extend_from_slice(id.as_json().as_bytes());
+        out.extend_from_slice(id.as_bytes());
         out.extend_from_slice(b",\"result\":{");
         Self { out, first: true }
     }

@@ -9,7 +9,7 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde_json::value::RawValue;
 
 use super::{
-    Envelope, Reply, Server,
+    Envelope, Reply, Server, calls,
     cancelling::cancelled,
     encode::{self, Answer},
     era::{BATCHES, Era, LEGACY, Said, negotiate},
@@ -67,7 +67,10 @@ pub fn session(server: &Server, envelope: &Envelope<'_>) -> Result<Arc<Session>,
 }
 
 /// The reply to a session's request. There is nothing to say to one that was cancelled (2025-11-25, Cancellation, "Behavior Requirements").
-pub async fn reply(server: &Server, session: &Session, request: &Request<'_>) -> Reply {
+pub async fn reply(server: &Server, session: &Arc<Session>, request: &Request<'_>) -> Reply {
+    if request.method == "tools/call" {
+        return calls::call(server, Era::Legacy, request, Some(session)).await;
+    }
     let answer = session.waiting().wait(request.id, answer(server, session, request)).await;
     answer.map_or(Reply::Accepted, |answer| Reply::of(request.id, answer))
 }
@@ -82,7 +85,7 @@ pub fn notified(session: &Session, method: &str, message: &[u8]) {
 }
 
 /// Answers a session's request. Requests are served before `notifications/initialized`: HTTP keeps no order between the two.
-pub async fn answer(server: &Server, session: &Session, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+pub async fn answer(server: &Server, session: &Arc<Session>, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
     let era = Era::Legacy;
     match &*request.method {
         "ping" => Ok(empty(request)),
@@ -101,10 +104,10 @@ pub async fn answer(server: &Server, session: &Session, request: &Request<'_>) -
             Ok(empty(request))
         }
         "completion/complete" => resources::complete(server, era, request).await,
-        "tools/list" => resources::nothing(server, era, request, "tools"),
+        "tools/list" => calls::list(server, era, request),
         "prompts/list" => resources::nothing(server, era, request, "prompts"),
-        "tools/call" => resources::unknown(request, "tool"),
-        "prompts/get" => resources::unknown(request, "prompt"),
+        "tools/call" => calls::answer(server, era, request, session).await,
+        "prompts/get" => Err(resources::unknown(request, "prompt")),
         // Taken, since clients send it unasked; this host sends no log messages.
         "logging/setLevel" => Params::text("level", request.params()?.level).map(|_| empty(request)),
         method => Err(RpcError::method_not_found(era, method)),
@@ -112,7 +115,7 @@ pub async fn answer(server: &Server, session: &Session, request: &Request<'_>) -
 }
 
 /// Answers a batch, in its order. Only sessions of 2025-03-26 have batches (that version's Streamable HTTP, "Sending Messages").
-pub async fn batch(server: &Server, session: &Session, entries: &[&RawValue]) -> Reply {
+pub async fn batch(server: &Server, session: &Arc<Session>, entries: &[&RawValue]) -> Reply {
     if session.version() != BATCHES {
         return Reply::error(Id::NULL, &RpcError::invalid_request("only a session of 2025-03-26 has batches: send one message"));
     }
@@ -137,7 +140,7 @@ pub async fn batch(server: &Server, session: &Session, entries: &[&RawValue]) ->
 }
 
 /// The answer to one entry of a batch, if it wants one.
-async fn answer_entry<'a>(server: &Server, session: &Session, text: &'a str) -> Option<(Id<'a>, Vec<u8>)> {
+async fn answer_entry<'a>(server: &Server, session: &Arc<Session>, text: &'a str) -> Option<(Id<'a>, Vec<u8>)> {
     match parse_one(text) {
         Ok(Message::Request(request)) => {
             let result = match &*request.method {

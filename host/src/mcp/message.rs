@@ -91,6 +91,9 @@ pub struct Params<'a> {
     /// `tools/call`, `prompts/get`.
     #[serde(borrow)]
     pub name: Option<&'a RawValue>,
+    /// `tools/call`, `prompts/get`.
+    #[serde(borrow)]
+    pub arguments: Option<&'a RawValue>,
     /// `initialize`.
     #[serde(borrow, rename = "protocolVersion")]
     pub protocol_version: Option<&'a RawValue>,
@@ -114,7 +117,7 @@ pub struct Params<'a> {
     pub meta: Option<&'a RawValue>,
 }
 
-/// Of `_meta`, what 2026-07-28 asks of every request.
+/// Of `_meta`, what 2026-07-28 asks of every request, and what any may have.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Meta<'a> {
@@ -124,6 +127,9 @@ pub struct Meta<'a> {
     /// What the client can do.
     #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub client_capabilities: Option<&'a RawValue>,
+    /// What progress notifications for the request have to name. All versions have it.
+    #[serde(borrow, rename = "progressToken")]
+    pub progress_token: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]

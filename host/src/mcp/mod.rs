@@ -7,6 +7,7 @@
 //! Invariants: an answer is one line of JSON; dropping the future of a request gives up waiting, and never ends what runs in a provider;
 //! nothing here is held across a wait.
 
+mod calls;
 mod cancelling;
 pub mod encode;
 pub mod era;
@@ -38,6 +39,11 @@ use tokio::{
     task::AbortHandle,
 };
 
+pub use self::{
+    calls::CallStream,
+    listens::ListenStream,
+    sessions::{EventId, SessionStream},
+};
 use self::{
     encode::Answer,
     era::{Era, Said},
@@ -47,13 +53,10 @@ use self::{
     pages::Pages,
     sessions::Sessions,
 };
-pub use self::{
-    listens::ListenStream,
-    sessions::{EventId, SessionStream},
-};
 use crate::{
     catalog::{Caller, Catalog},
     subscriptions::Subscriptions,
+    tools::{Tools, definitions},
 };
 
 /// Who this server says it is.
@@ -110,6 +113,8 @@ pub enum Reply {
     Accepted,
     /// A stream of messages, the answer being its last one.
     Listening(ListenStream),
+    /// Likewise, of a call that waits: the answer alone would do, see [`CallStream::answer`].
+    Calling(CallStream),
 }
 
 /// One message of a stream.
@@ -146,6 +151,8 @@ pub struct Server {
     catalog: Arc<Catalog>,
     subscriptions: Subscriptions,
     pages: Pages,
+    /// With their definitions as JSON.
+    tools: Option<(Tools, String)>,
     sessions: Arc<Sessions>,
     listens: Arc<Semaphore>,
     caps: Caps,
@@ -217,6 +224,7 @@ impl Server {
             catalog,
             subscriptions,
             pages: Pages::default(),
+            tools: None,
             sessions,
             listens: Arc::new(Semaphore::new(caps.listens)),
             caps,
@@ -240,6 +248,13 @@ impl Server {
     fn tap_pipe(&self) -> Option<Tap> {
         let observer = self.observer.clone()?;
         Some(Tap::pipe(observer, self.pipes.fetch_add(1, Relaxed) + 1))
+    }
+
+    /// The same with tools; without this there are none.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Tools) -> Self {
+        self.tools = Some((tools, definitions().to_string()));
+        self
     }
 
     /// Answers what came in one HTTP request. `body` is one message, or a batch.
@@ -314,7 +329,8 @@ impl Server {
         self.caps.listens - self.listens.available_permits()
     }
 
-    /// Ends all streams, those that are still to come as well: listens with their result, those of sessions without a word.
+    /// Ends all streams, those that are still to come as well: listens and calls that wait with their result, those of sessions without a
+    /// word.
     pub fn end_streams(&self) {
         self.stop.send_replace(true);
     }

@@ -8,7 +8,7 @@ use std::{borrow::Cow, time::Duration};
 use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::{
-    Cache, Envelope, Reply, Server,
+    Cache, Envelope, Reply, Server, calls,
     era::{Era, MODERN, Said},
     error::RpcError,
     listens,
@@ -35,10 +35,10 @@ pub async fn answer(server: &Server, request: &Request<'_>, envelope: Option<&En
             return listens::listen(server, request).await.map_or_else(|error| Reply::error(request.id, &error), Reply::Listening);
         }
         "completion/complete" => resources::complete(server, era, request).await,
-        "tools/list" => resources::nothing(server, era, request, "tools"),
+        "tools/list" => calls::list(server, era, request),
         "prompts/list" => resources::nothing(server, era, request, "prompts"),
-        "tools/call" => resources::unknown(request, "tool"),
-        "prompts/get" => resources::unknown(request, "prompt"),
+        "tools/call" => return calls::call(server, era, request, None).await,
+        "prompts/get" => Err(resources::unknown(request, "prompt")),
         method => Err(RpcError::method_not_found(era, method)),
     };
     Reply::of(request.id, answer)

@@ -53,10 +53,11 @@ pub fn nothing(server: &Server, era: Era, request: &Request<'_>, field: &'static
 }
 
 /// `tools/call` and `prompts/get`: whatever the name, there is none of it.
-pub fn unknown(request: &Request<'_>, what: &str) -> Result<Vec<u8>, RpcError> {
-    let name = Params::text("name", request.params()?.name)?;
-    let name: String = name.chars().take(100).collect();
-    Err(RpcError::invalid_params(format!("`name`: there is no {what} {name}; this server has none")))
+pub fn unknown(request: &Request<'_>, what: &str) -> RpcError {
+    match request.params().and_then(|params| Params::text("name", params.name)) {
+        Ok(name) => RpcError::invalid_params(format!("`name`: there is no {what} {}; this server has none", short(&name))),
+        Err(error) => error,
+    }
 }
 
 #[derive(Default, Deserialize)]

@@ -20,7 +20,7 @@ use std::{
 
 use futures_util::{Stream, future::BoxFuture};
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     Event, Stopping,
@@ -91,6 +91,7 @@ impl Sessions {
             streaming: AtomicBool::new(false),
             state: Mutex::new(state),
             waiting: Waiting::default(),
+            over: watch::Sender::new(false),
         });
         session.touch();
         let mut table = self.table.lock();
@@ -156,6 +157,8 @@ pub struct Session {
     streaming: AtomicBool,
     state: Mutex<State>,
     waiting: Waiting,
+    /// Whether it has ended.
+    over: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -190,6 +193,11 @@ impl Session {
         &self.waiting
     }
 
+    /// Turns true when it ends.
+    pub fn over(&self) -> watch::Receiver<bool> {
+        self.over.subscribe()
+    }
+
     /// Opens its stream, in place of the one it may have. `last_event_id` is what the client saw last, if it says so: what was told
     /// since is told again, each resource once. An id that is not of this session's streams says nothing. `None` once the session has ended.
     pub fn stream(self: &Arc<Self>, last_event_id: Option<&str>, stopping: Stopping) -> Option<SessionStream> {
@@ -211,13 +219,15 @@ impl Session {
         Some(SessionStream { session: self.clone(), number, stopping, tap: None })
     }
 
-    fn touch(&self) {
+    /// It counts as used now.
+    pub fn touch(&self) {
         self.used.store(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), Relaxed);
     }
 
     fn end(&self) {
         let State { listener, next, waker, .. } = std::mem::take(&mut *self.state.lock());
         drop((next, listener));
+        self.over.send_replace(true);
         if let Some(waker) = waker {
             waker.wake();
         }

@@ -194,6 +194,17 @@ impl Served {
     }
 
     pub async fn with(fill: impl FnOnce(&Memory), caps: Caps, limits: Limits, settings: HttpSettings) -> Self {
+        Self::made(fill, caps, limits, settings, |server, _| server).await
+    }
+
+    /// One whose server is finished by `finish`.
+    pub async fn made(
+        fill: impl FnOnce(&Memory),
+        caps: Caps,
+        limits: Limits,
+        settings: HttpSettings,
+        finish: impl FnOnce(Server, &World) -> Server,
+    ) -> Self {
         let world = World::new(fill).await;
         let info = Info {
             name: "wharf".into(),
@@ -201,7 +212,8 @@ impl Served {
             version: "0.1.0".into(),
             instructions: Some("Read \"x://a\".".into()),
         };
-        let server = Arc::new(Server::with_caps(world.catalog.clone(), world.subscriptions.clone(), info, caps));
+        let server = Server::with_caps(world.catalog.clone(), world.subscriptions.clone(), info, caps);
+        let server = Arc::new(finish(server, &world));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let settings = HttpSettings { bind: settings.bind.or(Some(address)), ..settings };

@@ -16,6 +16,7 @@ mod meta;
 mod modern;
 mod proxied;
 mod templates;
+mod tools;
 
 use bytes::Bytes;
 use common::{

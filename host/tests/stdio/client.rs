@@ -10,6 +10,7 @@ use tokio::{
 };
 use wharf::{
     mcp::{Info, Server, pipe::Local},
+    tools::Tools,
     transport::stdio,
 };
 
@@ -36,13 +37,27 @@ pub struct Client {
 impl Client {
     /// One whose pipes hold so many bytes.
     pub async fn with_pipes_of(bytes: usize) -> Self {
+        Self::made(bytes, false).await
+    }
+
+    /// One of a host with tools.
+    pub async fn with_tools() -> Self {
+        Self::made(64 << 10, true).await
+    }
+
+    async fn made(bytes: usize, tools: bool) -> Self {
         let World { memory, catalog, subscriptions } = World::new(|memory: &Memory| {
             memory.put(A, "a");
             memory.put(B, "b");
         })
         .await;
         let info = Info { name: "wharf".into(), title: None, version: "0.1.0".into(), instructions: None };
-        let server = Arc::new(Server::new(catalog, subscriptions, info));
+        let made = tools.then(|| Tools::new(catalog.clone(), &subscriptions, 7));
+        let server = Server::new(catalog, subscriptions, info);
+        let server = Arc::new(match made {
+            Some(tools) => server.with_tools(tools),
+            None => server,
+        });
         let ((to, input), (output, from)) = (tokio::io::duplex(bytes), tokio::io::duplex(bytes));
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(stdio::serve(Local::new(server.clone()), input, output, async {

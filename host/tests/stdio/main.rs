@@ -13,3 +13,4 @@ mod ids;
 mod limits;
 mod process;
 mod requests;
+mod tools;

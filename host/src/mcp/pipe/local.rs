@@ -11,7 +11,7 @@ use futures_util::{FutureExt, Stream, StreamExt};
 
 use super::{Backend, Listen, Outcome, Tapped, Work};
 use crate::mcp::{
-    ListenStream, Reply, Server, SessionStream, encode,
+    CallStream, Event, ListenStream, Reply, Server, SessionStream, encode,
     error::RpcError,
     legacy,
     message::{Id, Incoming, Message, Request, parse},
@@ -88,11 +88,10 @@ impl Backend for Local {
         let (server, session) = (self.server.clone(), self.session());
         async move {
             let Some(request) = request(&line) else { return Outcome::Nothing };
-            let answer = match session {
-                Some(session) => legacy::answer(&server, &session, &request).await,
-                None => Err(RpcError::session_not_found()),
-            };
-            Outcome::Message(answer.unwrap_or_else(|error| encode::error(request.id, &error)))
+            match session {
+                Some(session) => outcome(legacy::reply(&server, &session, &request).await),
+                None => Outcome::Message(encode::error(request.id, &RpcError::session_not_found())),
+            }
         }
         .boxed()
     }
@@ -137,20 +136,32 @@ impl Backend for Local {
     }
 }
 
-/// A listen of this process's server.
-pub struct LocalListen(ListenStream);
+/// A listen of this process's server, or a call that waits.
+pub enum LocalListen {
+    /// A listen.
+    Listen(ListenStream),
+    /// A call.
+    Call(CallStream),
+}
 
 impl Stream for LocalListen {
     type Item = Vec<u8>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
-        self.0.poll_next_unpin(context).map(|event| event.map(|event| event.message))
+        let event = match &mut *self {
+            Self::Listen(listen) => listen.poll_next_unpin(context),
+            Self::Call(call) => call.poll_next_unpin(context),
+        };
+        event.map(|event| event.map(|Event { message, .. }| message))
     }
 }
 
 impl Listen for LocalListen {
     fn end(&mut self) {
-        self.0.end();
+        match self {
+            Self::Listen(listen) => listen.end(),
+            Self::Call(call) => call.end(),
+        }
     }
 }
 
@@ -166,6 +177,7 @@ fn outcome(reply: Reply) -> Outcome<LocalListen> {
     match reply {
         Reply::Message(_, message) | Reply::Session(_, message) => Outcome::Message(message),
         Reply::Accepted => Outcome::Nothing,
-        Reply::Listening(stream) => Outcome::Listening(LocalListen(stream)),
+        Reply::Listening(stream) => Outcome::Listening(LocalListen::Listen(stream)),
+        Reply::Calling(stream) => Outcome::Listening(LocalListen::Call(stream)),
     }
 }

@@ -36,14 +36,14 @@ use super::{
     observe::Tap,
 };
 
-/// Listens that one client may have open. What the official SDKs' servers allow; each holds a listener with its set.
+/// Listens, and calls of tools, that one client may have open. What the official SDKs' servers allow; each holds a listener with its set.
 pub const LISTENS: usize = 1024;
 
 /// What became of a request.
 pub enum Outcome<L> {
     /// Its answer.
     Message(Vec<u8>),
-    /// Its answer is a stream, the answer proper being the last message of it.
+    /// Its answer is a stream, the answer proper being the last message of it: a listen, or a call that waits.
     Listening(L),
     /// It wants none.
     Nothing,
@@ -90,7 +90,8 @@ pub struct Tapped(Tap);
 
 /// An open request.
 struct InFlight {
-    listen: bool,
+    /// Its answer is a stream, or may become one.
+    streams: bool,
     /// None for what is not to be cancelled: `initialize`, batches, and listens that have begun, which end otherwise.
     abort: Option<AbortHandle>,
 }
@@ -208,9 +209,9 @@ impl<B: Backend> Pipe<B> {
             Err(error) => return self.refuse(request.id, &error),
         };
         let era = era::of(request, Said::Nothing);
-        let listen = era == Era::Modern && request.method == "subscriptions/listen";
-        if listen && self.in_flight.values().filter(|open| open.listen).count() >= LISTENS {
-            let error = RpcError::limit(format!("too many listens: at most {LISTENS} for one client"), LISTENS);
+        let streams = request.method == "tools/call" || (era == Era::Modern && request.method == "subscriptions/listen");
+        if streams && self.in_flight.values().filter(|open| open.streams).count() >= LISTENS {
+            let error = RpcError::limit(format!("too many listens and calls: at most {LISTENS} for one client"), LISTENS);
             return self.refuse(request.id, &error);
         }
         let (work, can_be_cancelled) = match era {
@@ -231,7 +232,7 @@ impl<B: Backend> Pipe<B> {
         };
         let (abort, registration) = AbortHandle::new_pair();
         let abort = can_be_cancelled.then_some(abort);
-        self.in_flight.insert(id.clone(), InFlight { listen, abort });
+        self.in_flight.insert(id.clone(), InFlight { streams, abort });
         self.requests.push(Abortable::new(work, registration).map(|outcome| (vec![id], outcome.ok())).boxed());
     }
 
@@ -262,7 +263,7 @@ impl<B: Backend> Pipe<B> {
                 Ok(Message::Response) | Err(_) => {}
             }
         }
-        self.in_flight.extend(ids.iter().map(|id| (id.clone(), InFlight { listen: false, abort: None })));
+        self.in_flight.extend(ids.iter().map(|id| (id.clone(), InFlight { streams: false, abort: None })));
         self.requests.push(self.backend.batch(line.clone()).map(|outcome| (ids, Some(outcome))).boxed());
     }
 
@@ -285,7 +286,7 @@ impl<B: Backend> Pipe<B> {
                 abort.abort();
                 open.remove();
             }
-            None if open.get().listen => {
+            None if open.get().streams => {
                 let (id, _) = open.remove_entry();
                 self.each_listen(|open| open.id != id);
             }

@@ -9,6 +9,7 @@
 //! Invariants: what cannot be forwarded is answered with -32603 and the kind `unavailable`; a stream is read only while the client reads,
 //! so what waits does so at the host, as a set.
 
+mod call;
 mod listen;
 mod session;
 pub mod sse;
@@ -28,7 +29,11 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-pub use self::{listen::RemoteListen, upstream::Away};
+pub use self::{
+    call::{RemoteCall, RemoteStream},
+    listen::RemoteListen,
+    upstream::Away,
+};
 use self::{
     session::Session,
     upstream::{Answer, Upstream, message},
@@ -97,13 +102,13 @@ impl Remote {
 }
 
 impl Backend for Remote {
-    type Listen = RemoteListen;
+    type Listen = RemoteStream;
 
     fn has_session(&self) -> bool {
         self.session.is_some()
     }
 
-    fn initialize(&mut self, line: Bytes) -> Work<RemoteListen> {
+    fn initialize(&mut self, line: Bytes) -> Work<RemoteStream> {
         let session = Arc::new(Session::new(self.upstream.clone(), line));
         let older = self.session.replace(session.clone());
         self.notices = Some(session.clone().notices().boxed());
@@ -116,21 +121,21 @@ impl Backend for Remote {
         .boxed()
     }
 
-    fn legacy(&mut self, line: Bytes) -> Work<RemoteListen> {
+    fn legacy(&mut self, line: Bytes) -> Work<RemoteStream> {
         let Some(session) = self.session.clone() else { return async { Outcome::Nothing }.boxed() };
         async move {
             let Some(request) = request(&line) else { return Outcome::Nothing };
-            Outcome::Message(session.answer(&request, &line).await)
+            session.answer(&request, &line).await
         }
         .boxed()
     }
 
-    fn batch(&mut self, line: Bytes) -> Work<RemoteListen> {
+    fn batch(&mut self, line: Bytes) -> Work<RemoteStream> {
         let Some(session) = self.session.clone() else { return async { Outcome::Nothing }.boxed() };
         async move { session.answer_batch(&line).await.map_or(Outcome::Nothing, Outcome::Message) }.boxed()
     }
 
-    fn modern(&mut self, line: Bytes) -> Work<RemoteListen> {
+    fn modern(&mut self, line: Bytes) -> Work<RemoteStream> {
         let upstream = self.upstream.clone();
         async move {
             let Some(request) = request(&line) else { return Outcome::Nothing };
@@ -141,7 +146,10 @@ impl Backend for Remote {
             let headers = ModernHeaders::of(&request);
             match upstream.send(Method::POST, &headers.list(), line.clone()).await {
                 Ok(Answer::Body(status, _, body)) => Outcome::Message(answered(id, status, &body)),
-                Ok(Answer::Events(events)) => Outcome::Listening(RemoteListen::new(upstream, headers, &line, id, events)),
+                Ok(Answer::Events(events)) if request.method == "subscriptions/listen" => {
+                    Outcome::Listening(RemoteStream::Listen(RemoteListen::new(upstream, headers, &line, id, events)))
+                }
+                Ok(Answer::Events(events)) => Outcome::Listening(RemoteStream::Call(RemoteCall::new(&line, events))),
                 Err(away) => Outcome::Message(unavailable(id, &away)),
             }
         }
@@ -155,7 +163,7 @@ impl Backend for Remote {
         }
     }
 
-    fn end(&mut self) -> Work<RemoteListen> {
+    fn end(&mut self) -> Work<RemoteStream> {
         self.notices = None;
         let session = self.session.take();
         async move {

@@ -15,7 +15,9 @@ use serde_json::json;
 use tokio::sync::{Notify, watch};
 
 use super::{
-    Pause, answered, not_understood, request, unavailable,
+    Pause, answered,
+    call::{RemoteCall, RemoteStream},
+    not_understood, request, unavailable,
     upstream::{Answer, Away, Events, Upstream, message},
 };
 use crate::{
@@ -23,6 +25,7 @@ use crate::{
         encode,
         error::RpcError,
         message::{Id, Incoming, Message, Params, Request, parse, parse_one},
+        pipe::Outcome,
     },
     subscriptions::Notice,
 };
@@ -115,32 +118,35 @@ impl Session {
         }
     }
 
-    async fn post(&self, opened: &Opened, body: Bytes) -> Result<(StatusCode, Bytes), Away> {
+    async fn send(&self, opened: &Opened, body: Bytes) -> Result<Answer, Away> {
         let headers = [("mcp-session-id", &*opened.id), ("mcp-protocol-version", &*opened.version)];
-        match self.upstream.send(Method::POST, &headers, body).await? {
-            Answer::Body(status, _, body) => Ok((status, body)),
-            Answer::Events(_) => Err(Away("the host answers with a stream".into())),
-        }
+        self.upstream.send(Method::POST, &headers, body).await
+    }
+
+    /// Sends what is not answered with a stream.
+    async fn post(&self, opened: &Opened, body: Bytes) -> Result<(StatusCode, Bytes), Away> {
+        body_of(self.send(opened, body).await?)
     }
 
     /// Sends a message, in a new session if this one is lost. None if there is no session.
-    async fn forward(&self, line: &Bytes) -> Option<Result<(StatusCode, Bytes), Away>> {
+    async fn forward(&self, line: &Bytes) -> Option<Result<Answer, Away>> {
         let opened = self.opened().await?;
-        match self.post(&opened, line.clone()).await {
-            Ok((StatusCode::NOT_FOUND, _)) => {}
+        match self.send(&opened, line.clone()).await {
+            Ok(Answer::Body(StatusCode::NOT_FOUND, ..)) => {}
             answer => return Some(answer),
         }
         if let Err(away) = self.renew(&opened).await {
             return Some(Err(away));
         }
         let opened = self.opened().await?;
-        Some(self.post(&opened, line.clone()).await)
+        Some(self.send(&opened, line.clone()).await)
     }
 
     /// The answer to a request.
-    pub(super) async fn answer(&self, request: &Request<'_>, line: &Bytes) -> Vec<u8> {
-        match self.forward(line).await {
-            Some(Ok((status, body))) => {
+    pub(super) async fn answer(&self, request: &Request<'_>, line: &Bytes) -> Outcome<RemoteStream> {
+        Outcome::Message(match self.forward(line).await {
+            Some(Ok(Answer::Events(events))) => return Outcome::Listening(RemoteStream::Call(RemoteCall::new(line, events))),
+            Some(Ok(Answer::Body(status, _, body))) => {
                 let answer = answered(request.id, status, &body);
                 if succeeded(&answer) {
                     self.note(request);
@@ -149,12 +155,12 @@ impl Session {
             }
             Some(Err(away)) => unavailable(request.id, &away),
             None => encode::error(request.id, &RpcError::invalid_request("initialize first")),
-        }
+        })
     }
 
     /// The answer to a batch, if it wants one.
     pub(super) async fn answer_batch(&self, line: &Bytes) -> Option<Vec<u8>> {
-        match self.forward(line).await {
+        match self.forward(line).await.map(|answer| answer.and_then(body_of)) {
             Some(Ok((StatusCode::ACCEPTED, _))) => None,
             Some(Ok((StatusCode::OK, body))) => {
                 if let Ok(Incoming::Batch(entries)) = parse(line) {
@@ -246,6 +252,13 @@ impl Session {
             Answer::Events(events) => Ok(events),
             Answer::Body(status, ..) => Err(status),
         })
+    }
+}
+
+fn body_of(answer: Answer) -> Result<(StatusCode, Bytes), Away> {
+    match answer {
+        Answer::Body(status, _, body) => Ok((status, body)),
+        Answer::Events(_) => Err(Away("the host answers with a stream".into())),
     }
 }
 

@@ -183,6 +183,8 @@ where
         }
         Reply::Accepted => empty(StatusCode::ACCEPTED),
         Reply::Listening(stream) => event_stream(stream),
+        Reply::Calling(stream) if accepts(headers, &["text/event-stream"]) => event_stream(stream),
+        Reply::Calling(stream) => stream.answer().await.map_or_else(|| empty(StatusCode::ACCEPTED), |answer| json(StatusCode::OK, answer)),
     }
 }
 

@@ -7,7 +7,7 @@
 mod lines;
 mod outgoing;
 
-use std::{io, time::Duration};
+use std::{future::poll_fn, io, task::Poll, time::Duration};
 
 use futures_util::StreamExt;
 use tokio::{
@@ -26,6 +26,14 @@ use crate::mcp::pipe::{Backend, Pipe};
 pub const UNANSWERED: usize = 64;
 /// How long answers may take once the input has ended.
 pub const ENDING_TIME: Duration = Duration::from_secs(5);
+
+/// What comes of polling a pipe.
+enum Next {
+    Message(Vec<u8>),
+    /// There is room for another request: some that waited for their answers became streams.
+    Room,
+    Drained,
+}
 
 /// Serves one client until its input ends, its output breaks, or `shutdown` resolves; then what it asked is answered, listens get their
 /// results, and after [`ENDING_TIME`] it is cut off.
@@ -56,6 +64,12 @@ pub async fn serve<B: Backend + Unpin>(
                 None => {}
             }
         }
+        let (stuck, waiting) = (ahead.is_some() && !ending, outgoing.len());
+        let next = poll_fn(|context| match pipe.poll_next_unpin(context) {
+            Poll::Ready(message) => Poll::Ready(message.map_or(Next::Drained, Next::Message)),
+            Poll::Pending if stuck && pipe.unanswered() + waiting < UNANSWERED => Poll::Ready(Next::Room),
+            Poll::Pending => Poll::Pending,
+        });
         tokio::select! {
             () = &mut shutdown, if !ending => end = true,
             () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if ending => {
@@ -70,9 +84,10 @@ pub async fn serve<B: Backend + Unpin>(
                     end = true;
                 }
             },
-            message = pipe.next(), if room && !drained => match message {
-                Some(message) => outgoing.push(message),
-                None => drained = true,
+            next = next, if room && !drained => match next {
+                Next::Message(message) => outgoing.push(message),
+                Next::Room => {}
+                Next::Drained => drained = true,
             },
             written = outgoing.write(), if outgoing.is_busy() => if let Err(error) = written {
                 tracing::debug!(%error, "the client reads no more");
