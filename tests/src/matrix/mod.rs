@@ -2,7 +2,7 @@
 //!
 //! A *round* is one client by one way: it connects, lists, reads, subscribes, is told, unsubscribes; the provider crashes under it; the host
 //! is killed and started anew; it closes. What is done and expected in each of [`STEPS`] is in the drivers, one for each language:
-//! programs in `tests/clients/`, which report a line a step, and [`rmcp`] here. The fixture is `tests/guests/matrix`.
+//! programs in `tests/clients/`, which report a line a step, and `rmcp` here. The fixture is `tests/guests/matrix`.
 //!
 //! A step that does not hold fails the test, unless `tests/clients/known.toml` says why; an entry there that did not happen fails it, too.
 //! The results are left in `target/matrix/`, from which `cargo xtask compatibility` makes COMPATIBILITY.md.

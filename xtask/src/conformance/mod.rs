@@ -49,8 +49,8 @@ const EXTENSIONS: &str = "extensions";
 /// Builds what it needs, and runs the suite.
 pub fn build_and_run(repo: &Repo) -> Result<()> {
     guests::build(repo, Choice::from_user(None)?)?;
-    // Of the whole workspace, so that cargo enables the same features as for the tests.
-    run::run(repo.cargo().args(["build", "--workspace", "--bin", "wharf"]), BUILD_LIMIT)?;
+    // With the tests, so that cargo enables the same features, and has nothing to compile where those are built.
+    run::run(repo.cargo().args(["build", "--workspace", "--bins", "--tests"]), BUILD_LIMIT)?;
     run(repo)
 }
 

@@ -5,7 +5,7 @@
 use bytes::{Buf, BytesMut};
 
 /// Bytes of one event. The largest that a host sends has a URI of 8 KiB, each of its bytes escaped, in an acknowledgement of 10,000.
-const EVENT_CAP: usize = 64 << 20;
+pub const EVENT_CAP: usize = 64 << 20;
 
 /// An event.
 #[derive(Debug, Default, PartialEq, Eq)]
