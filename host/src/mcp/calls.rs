@@ -29,6 +29,7 @@ use super::{
     era::Era,
     error::RpcError,
     message::{ID_CAP, Params, Request},
+    observe::{Connection, Observer},
     resources,
     sessions::Session,
 };
@@ -123,6 +124,7 @@ pub struct CallStream {
     session: Option<Arc<Session>>,
     _registered: Option<Registered>,
     end: Arc<Notify>,
+    observed: Option<(Arc<dyn Observer>, Connection)>,
 }
 
 impl CallStream {
@@ -168,7 +170,14 @@ impl CallStream {
             session: session.cloned(),
             _registered: registered,
             end,
+            observed: None,
         }
+    }
+
+    /// The same, with what it sends seen by this.
+    pub(super) fn observed(mut self, observer: Arc<dyn Observer>, connection: Connection) -> Self {
+        self.observed = Some((observer, connection));
+        self
     }
 
     /// From now on as if the host stopped: the answer comes, with what there is.
@@ -178,6 +187,8 @@ impl CallStream {
 
     /// The answer alone, for a client that takes no stream; none if it was cancelled.
     pub async fn answer(mut self) -> Option<Vec<u8>> {
+        // It would not be sent, so nobody is to see it as sent.
+        self.progress = None;
         let mut last = None;
         while let Some(event) = self.next().await {
             last = self.work.is_none().then_some(event.message);
@@ -201,7 +212,17 @@ impl Stream for CallStream {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        let this = &mut *self;
+        let next = self.poll_message(context);
+        if let (Poll::Ready(Some(message)), Some((observer, connection))) = (&next, &self.observed) {
+            observer.sent(connection, message);
+        }
+        next.map(|next| next.map(|message| Event { id: None, message }))
+    }
+}
+
+impl CallStream {
+    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        let this = self;
         let Some(work) = &mut this.work else { return Poll::Ready(None) };
         if let Poll::Ready(result) = work.poll_unpin(context) {
             this.work = None;
@@ -211,7 +232,7 @@ impl Stream for CallStream {
                         .into_bytes()
                 })
             });
-            return Poll::Ready(answer.map(|message| Event { id: None, message }));
+            return Poll::Ready(answer);
         }
         while this.ticks.poll_tick(context).is_ready() {
             // A session that waits is no session that idles.
@@ -219,7 +240,7 @@ impl Stream for CallStream {
                 session.touch();
             }
             if let Some(message) = this.told() {
-                return Poll::Ready(Some(Event { id: None, message }));
+                return Poll::Ready(Some(message));
             }
         }
         Poll::Pending

@@ -110,7 +110,10 @@ pub(super) async fn post(server: &Server, observer: &Arc<dyn Observer>, body: &[
             let id = asked.as_ref().map(|request| request.id.as_json());
             Reply::Listening(stream.tapped(Tap::stream(observer.clone(), connection, id)))
         }
-        (reply, _) => reply,
+        (Reply::Calling(stream), Some(connection)) => Reply::Calling(stream.observed(observer.clone(), connection)),
+        // Every kind by name: one that is new must not pass unseen.
+        (Reply::Accepted, _) => Reply::Accepted,
+        (reply @ (Reply::Message(..) | Reply::Listening(_) | Reply::Calling(_)), None) => reply,
     }
 }
 

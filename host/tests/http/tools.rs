@@ -1,7 +1,16 @@
 //! Resources as tools, in both eras.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
-use wharf::{mcp::Caps, tools::Tools, transport::http::HttpSettings};
+use wharf::{
+    mcp::{
+        Caps,
+        observe::{Connection as Whose, Observer},
+    },
+    tools::Tools,
+    transport::http::HttpSettings,
+};
 
 use super::{
     A, B, Connection, Limits, Served,
@@ -188,4 +197,51 @@ async fn subscriptions_work_beside_it() {
     assert_eq!(told(&mut notices).await, updated(A));
     assert_eq!(listen.event().await.unwrap().told(), ("notifications/resources/updated", Some(A)));
     assert_eq!(answer(&mut waiting).await["result"]["structuredContent"]["changed"], json!([A]));
+}
+
+/// What was sent, a message each.
+#[derive(Default)]
+struct Sent(Mutex<Vec<Value>>);
+
+impl Sent {
+    fn take(&self) -> Vec<Value> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Observer for Sent {
+    fn received(&self, _: &Whose, _: &[u8]) {}
+    fn sent(&self, _: &Whose, message: &[u8]) {
+        self.0.lock().unwrap().push(serde_json::from_slice(message).unwrap());
+    }
+    fn opened(&self, _: &Whose, _: Option<&str>) {}
+    fn closed(&self, _: &Whose, _: Option<&str>) {}
+    fn ended(&self, _: &Whose) {}
+}
+
+#[tokio::test]
+async fn an_observer_sees_what_a_call_that_waits_sends_and_nothing_else() {
+    let sent = Arc::<Sent>::default();
+    let observer = sent.clone();
+    let served = Served::made(fill, Caps::default(), Limits::default(), HttpSettings::default(), |server, world| {
+        server.with_tools(Tools::new(world.catalog.clone(), &world.subscriptions, 7)).observed(observer)
+    })
+    .await;
+    let session = served.session("2025-11-25").await;
+    sent.take();
+    let mut stream = start(&session, &legacy_wait(json!({ "uris": [A] }), "streamed")).await;
+    served.memory.update(A, "1");
+    let mut said = Vec::new();
+    while let Some(event) = stream.event().await {
+        said.push(event.data);
+    }
+    assert_eq!((said.last().map(|last| &last["id"]), &said), (Some(&json!("streamed")), &sent.take()));
+
+    // No stream: the answer alone is sent, and no progress, which it asks for.
+    let headers = [("accept", "application/json"), ("mcp-session-id", &*session.id)];
+    let mut alone = served.start("POST", &headers, &legacy_wait(json!({ "uris": [B] }), "alone")).await;
+    served.memory.subscribed(&[A, B]).await;
+    served.memory.update(B, "1");
+    let response = soon(alone.answer()).await;
+    assert_eq!((&response.json()["id"], vec![response.json()]), (&json!("alone"), sent.take()));
 }
