@@ -159,7 +159,7 @@ mod tests {
 
     const T: &str = "x://{a}";
     const LOADING: Duration = Duration::from_secs(3);
-    const SUGGESTS: Offers = Offers { subscriptions: false, completions: true, live: false };
+    const SUGGESTS: Offers = Offers { subscriptions: false, completions: true, webhooks: false, live: false };
 
     /// Providers 1 and up, in order, all of them still loading.
     fn world(offers: &[Offers]) -> (Arc<Catalog>, Vec<Arc<Memory>>) {

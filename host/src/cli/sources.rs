@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use wharf::config::{Config, ConfigFile, Trust};
+use wharf::{
+    config::{Config, ConfigFile, Trust},
+    host::Notice,
+};
 
 /// The file that is used if it is there and no other is given.
 pub(super) const DEFAULT_CONFIG: &str = "wharf.toml";
@@ -36,16 +39,28 @@ impl SourceArgs {
     }
 
     pub(super) fn read(self) -> Result<Sources> {
-        let file = match &self.config {
-            Some(path) => ConfigFile::named(path),
-            None => ConfigFile::found(DEFAULT_CONFIG, Trust::of_user().ok()),
+        let (file, config) = match &self.config {
+            // It may be a pipe, which is read once: not by `file`.
+            Some(path) => (ConfigFile::named(path), read_config(path)?),
+            None => {
+                let file = ConfigFile::found(DEFAULT_CONFIG, Trust::of_user().ok());
+                let config = if file.path().is_file() { chosen(&file)? } else { Config::default() };
+                (file, config)
+            }
         };
-        let path = self.config.or_else(|| Path::new(DEFAULT_CONFIG).is_file().then(|| DEFAULT_CONFIG.into()));
-        let config = path.as_deref().map(read_config).transpose()?.unwrap_or_default();
-        let beside = path.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
+        let beside = self.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).join(DEFAULT_PLUGINS);
         let plugins = self.plugins.or_else(|| config.server.plugins.clone()).unwrap_or(beside);
         Ok(Sources { config, plugins, file })
     }
+}
+
+/// Reads a wharf.toml that was found; what it grants holds only if the user chose it.
+fn chosen(file: &ConfigFile) -> Result<Config> {
+    let given = file.read()?;
+    if !given.ungranted.is_empty() {
+        tracing::warn!("{}", Notice::NotGranted(file.path().to_owned(), given.ungranted));
+    }
+    Ok(given.config)
 }
 
 /// Reads a wharf.toml.

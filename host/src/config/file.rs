@@ -10,7 +10,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
-use super::{Audience, Config, Content, Icon, Limits, Provider, Resource, Server, Tools, check_name, report, units};
+use super::{
+    Audience, Config, Content, Icon, Limits, Provider, Resource, Server, Tools, check_name,
+    grants::{ExposeValue, GrantsTable},
+    report, units,
+};
 
 /// The settings of a Wharf host.
 #[derive(Deserialize, JsonSchema)]
@@ -100,6 +104,11 @@ struct ProviderTable {
     /// What it may use.
     #[serde(default)]
     limits: LimitsTable,
+    /// What it may do besides answering. Holds only in a file that the user chose: by `--config`, or by `wharf trust`.
+    #[serde(default)]
+    grants: GrantsTable,
+    /// Which keys of its shared state clients see: all if it is not set, none, or those that match a pattern with `*`.
+    expose_state: Option<ExposeValue>,
 }
 
 /// What a provider may use.
@@ -136,7 +145,7 @@ impl File {
         }
         names.clear();
         let mut providers = Vec::with_capacity(provider.len());
-        for ProviderTable { name, path, settings, claims, public, limits: own } in provider {
+        for ProviderTable { name, path, settings, claims, public, limits: own, grants, expose_state } in provider {
             let span = name.span();
             let name = name.into_inner();
             if let Err(reason) = check_name(&name) {
@@ -147,7 +156,9 @@ impl File {
             }
             let path = path.map(|path| folder.join(path));
             let limits = Limits { memory: own.memory.or(limits.memory), deadline: own.deadline.or(limits.deadline) };
-            providers.push(Provider { name, path, settings: flatten(settings), claims, public, limits });
+            let grants = grants.check(folder).map_err(|reason| report::at(text, &span, &reason))?;
+            let expose_state = expose_state.map_or_else(Default::default, Into::into);
+            providers.push(Provider { name, path, settings: flatten(settings), claims, public, limits, grants, expose_state });
         }
         let limits = Limits { memory: limits.memory, deadline: limits.deadline };
         Ok(Config { server, tools, resources, providers, limits })
@@ -219,10 +230,17 @@ fn json(value: Value) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::grants::{Folder, Secret, Signature, Signed, Variable, Webhook},
+        *,
+    };
 
     fn parse(text: &str) -> Result<Config, String> {
         File::parse(text, Path::new("/srv"))
+    }
+
+    fn granting(grants: &str) -> String {
+        format!("[[provider]]\nname = \"a\"\ngrants = {{ {grants} }}")
     }
 
     #[test]
@@ -264,6 +282,7 @@ mod tests {
             path = "elsewhere/review.wasm"
             claims = ["test://"]
             public = true
+            expose-state = ["build/*"]
             [provider.settings]
             delay-seconds = 5
             updated-status = "reviewed"
@@ -272,6 +291,16 @@ mod tests {
             [provider.limits]
             memory = "128MiB"
             deadline = "1500ms"
+            [provider.grants]
+            folders = [{ host = "repo", guest = "/repo/" }, { host = "/tmp", guest = "/", write = true }]
+            hosts = ["api.github.com", "*.example.org:8443"]
+            env = ["TOKEN", { KEY = { file = "key.txt" }, OTHER = { env = "NAME" } }]
+            webhooks = [
+                { name = "open" },
+                { name = "github", signature = "github", secret = { env = "HOOK" }, queue = true },
+                { name = "own", signature = "header", header = "X-Sig", secret = { file = "hook.txt" } },
+            ]
+            state = "4MiB"
 
             [[provider]]
             name = "handbook"
@@ -303,6 +332,32 @@ mod tests {
             ]
         );
         assert_eq!(review.limits, Limits { memory: Some(128 << 20), deadline: Some(Duration::from_millis(1500)) });
+        let folder = |host: &str, guest: &str, write| Folder { host: host.into(), guest: guest.into(), write };
+        assert_eq!(review.grants.folders, [folder("/srv/repo", "/repo", false), folder("/tmp", "/", true)]);
+        assert_eq!(review.grants.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(), ["api.github.com", "*.example.org:8443"]);
+        let variable = |name: &str, value| Variable { name: name.into(), value };
+        let env = [
+            variable("TOKEN", Secret::Env("TOKEN".into())),
+            variable("KEY", Secret::File("/srv/key.txt".into())),
+            variable("OTHER", Secret::Env("NAME".into())),
+        ];
+        assert_eq!(review.grants.env, env);
+        let hooks = [
+            Webhook { name: "open".into(), signed: None, queue: false },
+            Webhook {
+                name: "github".into(),
+                signed: Some(Signed { signature: Signature::Github, secret: Secret::Env("HOOK".into()) }),
+                queue: true,
+            },
+            Webhook {
+                name: "own".into(),
+                signed: Some(Signed { signature: Signature::Header("x-sig".into()), secret: Secret::File("/srv/hook.txt".into()) }),
+                queue: false,
+            },
+        ];
+        assert_eq!((&*review.grants.webhooks, review.grants.state), (&hooks[..], Some(4 << 20)));
+        assert!(review.expose_state.shows("build/main") && !review.expose_state.shows("token"));
+        assert!(handbook.grants.is_empty() && handbook.expose_state.shows("anything"));
         assert_eq!(handbook.limits, Limits { memory: Some(64 << 20), deadline: None }, "what it does not say, [limits] says");
     }
 
@@ -334,6 +389,25 @@ mod tests {
                 "4 | annotations",
                 "\"now\" is no point in time",
             ),
+            (&granting("folder = []"), "3 | grants", "did you mean `folders`?"),
+            (&granting("hosts = [\"https://a.example\"]"), "3 | grants", "it has a scheme"),
+            (&granting("folders = [{ host = \"a\", guest = \"b\" }]"), "2 | name", "an absolute path"),
+            (&granting("folders = [{ host = \"a\", guest = \"/b/../c\" }]"), "2 | name", "an absolute path"),
+            (&granting("folders = [{ host = \"a\", guest = \"/b\" }, { host = \"c\", guest = \"/b/\" }]"), "2 | name", "two folders"),
+            (&granting("folders = [{ host = \"a\", guest = \"/b\", rite = true }]"), "3 | grants", "did you mean `write`?"),
+            (&granting("env = [\"A=B\"]"), "2 | name", "no name for a variable"),
+            (&granting("env = [\"A\", { A = { env = \"B\" } }]"), "2 | name", "two variables A"),
+            (&granting("webhooks = [{ name = \"a\", signature = \"github\" }]"), "2 | name", "needs a secret"),
+            (&granting("webhooks = [{ name = \"a\", secret = { env = \"A\" } }]"), "2 | name", "needs a signature"),
+            (&granting("webhooks = [{ name = \"a/b\" }]"), "2 | name", "no name for a webhook"),
+            (&granting("webhooks = [{ name = \"a\" }, { name = \"a\" }]"), "2 | name", "two webhooks"),
+            (&granting("webhooks = [{ name = \"a\", header = \"X\" }]"), "2 | name", "has a use for"),
+            (
+                &granting("webhooks = [{ name = \"a\", signature = \"header\", secret = { env = \"A\" } }]"),
+                "2 | name",
+                "needs the name of the header",
+            ),
+            (&granting("state = 0"), "3 | grants", "more than nothing"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(line) && error.contains(word), "{text}\n{error}");

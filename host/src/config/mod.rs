@@ -5,6 +5,7 @@
 
 mod file;
 pub(crate) mod files;
+pub mod grants;
 mod report;
 mod source;
 mod trust;
@@ -20,6 +21,7 @@ use std::{
 use serde::Deserialize;
 
 pub use file::schema;
+pub use grants::{Expose, Grants};
 pub use source::{ConfigFile, Given};
 pub use trust::{Trust, TrustError, Trusted};
 
@@ -192,6 +194,10 @@ pub struct Provider {
     pub public: bool,
     /// `[provider.limits]`, or where it says nothing `[limits]`.
     pub limits: Limits,
+    /// `[provider.grants]`: what it may do besides answering.
+    pub grants: Grants,
+    /// Which keys of its shared state clients see.
+    pub expose_state: Expose,
 }
 
 /// What a provider may use.
@@ -222,6 +228,12 @@ impl Config {
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, folder).map_err(|message| ConfigError::Wrong { path: path.to_owned(), message })
+    }
+
+    /// Takes all grants away, and gives the names of the providers that had some: so it is with a file that the user did not choose.
+    pub fn without_grants(&mut self) -> Vec<String> {
+        let granted = self.providers.iter_mut().filter(|provider| !provider.grants.is_empty());
+        granted.map(|provider| (std::mem::take(&mut provider.grants), provider.name.clone()).1).collect()
     }
 
     /// Reads the text of a file that stands in this folder.

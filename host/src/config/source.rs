@@ -36,10 +36,12 @@ fn glimpse(path: &Path) -> Option<Glimpse> {
 /// What a wharf.toml gives.
 #[derive(Debug, PartialEq)]
 pub struct Given {
-    /// What it says.
+    /// What it says; without grants, if the user did not choose it as it is.
     pub config: Config,
-    /// Whether the user chose it as it is; what is granted in another does not hold.
+    /// Whether the user chose it as it is.
     pub trusted: Trusted,
+    /// The providers whose grants do not hold because he did not.
+    pub ungranted: Vec<String>,
 }
 
 impl ConfigFile {
@@ -80,7 +82,9 @@ impl ConfigFile {
         let unreadable = |source| ConfigError::Unreadable { path: self.path.clone(), source };
         let bytes = files::read_regular(&self.path, FILE_BYTES).map_err(unreadable)?;
         let trusted = if self.named { Trusted::Yes } else { self.judge(&bytes) };
-        Ok(Given { config: Config::of_bytes(&self.path, bytes)?, trusted })
+        let mut config = Config::of_bytes(&self.path, bytes)?;
+        let ungranted = if trusted == Trusted::Yes { Vec::new() } else { config.without_grants() };
+        Ok(Given { config, trusted, ungranted })
     }
 
     fn judge(&self, content: &[u8]) -> Trusted {
@@ -105,13 +109,33 @@ mod tests {
         Trust::at(&store).add(&path).unwrap();
         let found = ConfigFile::found(&path, Some(Trust::at(&store)));
         assert!(!found.has_changed());
-        assert_eq!(found.read().unwrap(), Given { config: Config::default(), trusted: Trusted::Yes });
+        assert_eq!(found.read().unwrap(), Given { config: Config::default(), trusted: Trusted::Yes, ungranted: Vec::new() });
         std::fs::write(&path, "[[resource]]\nname = \"a\"\ntext = \"\"").unwrap();
         assert!(found.has_changed());
         let read = found.read().unwrap();
         assert_eq!((read.config.resources.len(), read.trusted), (1, Trusted::Changed));
         assert_eq!(ConfigFile::named(&path).read().unwrap().trusted, Trusted::Yes);
         assert_eq!(ConfigFile::found(&path, None).read().unwrap().trusted, Trusted::No);
+    }
+
+    #[test]
+    fn a_file_that_the_user_did_not_choose_as_it_is_grants_nothing_and_says_to_whom_it_would() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wharf.toml");
+        let store = folder.path().join("trusted.json");
+        let granting = "[[provider]]\nname = \"a\"\ngrants = { state = 1 }\n[[provider]]\nname = \"b\"\n";
+        std::fs::write(&path, granting).unwrap();
+        let found = ConfigFile::found(&path, Some(Trust::at(&store)));
+        let granted = |given: &Given| given.config.providers.iter().map(|provider| provider.grants.state).collect::<Vec<_>>();
+        let given = found.read().unwrap();
+        assert_eq!((granted(&given), given.ungranted), (vec![None, None], vec!["a".to_owned()]));
+        Trust::at(&store).add(&path).unwrap();
+        let given = found.read().unwrap();
+        assert_eq!((granted(&given), given.ungranted), (vec![Some(1), None], Vec::new()));
+        std::fs::write(&path, format!("{granting}grants = {{ hosts = [\"*\"] }}")).unwrap();
+        let given = found.read().unwrap();
+        assert_eq!((granted(&given), given.ungranted.len()), (vec![None, None], 2), "changed after it was trusted");
+        assert_eq!(granted(&ConfigFile::named(&path).read().unwrap()), [Some(1), None]);
     }
 
     #[cfg(unix)]

@@ -146,9 +146,13 @@ impl Following {
         self.file = Some(file);
         match read {
             Err(error) => (self.notice)(Notice::ConfigRefused(with_cause(&error))),
-            Ok(given) if given.config == *self.config => {}
             Ok(given) => {
-                // Nothing in it grants anything yet. What does holds only where `given.trusted` says that the user chose the file as it is now.
+                if !given.ungranted.is_empty() {
+                    (self.notice)(Notice::NotGranted(path.clone(), given.ungranted));
+                }
+                if given.config == *self.config {
+                    return;
+                }
                 if let Err(error) = self.configured.set(&given.config.resources) {
                     return (self.notice)(Notice::ConfigRefused(format!("{}: {error}", path.display())));
                 }

@@ -9,6 +9,8 @@ pub enum Notice {
     ConfigRead(PathBuf),
     /// wharf.toml was read again, and cannot be used: the settings before it hold. The text says what is wrong, with the line.
     ConfigRefused(String),
+    /// What this wharf.toml grants to these providers does not hold, since the user did not choose it as it is.
+    NotGranted(PathBuf, Vec<String>),
     /// wharf.toml is gone: its settings hold until it is back.
     ConfigGone(PathBuf),
     /// These settings, with their tables, hold once the host is started again.
@@ -35,6 +37,13 @@ impl fmt::Display for Notice {
         match self {
             Self::ConfigRead(path) => write!(f, "{} was read again", path.display()),
             Self::ConfigRefused(reason) => write!(f, "the settings stay as they were: {reason}"),
+            Self::NotGranted(path, providers) => write!(
+                f,
+                "what {path} grants to {} does not hold, since you have not chosen the file as it is now: read it, then run `wharf trust {path}` \
+                 and start the host again, or name the file by --config",
+                providers.join(", "),
+                path = path.display()
+            ),
             Self::ConfigGone(path) => write!(f, "{} is gone: its settings hold until it is back", path.display()),
             Self::NeedsRestart(keys) => {
                 let (verb, them) = if keys.len() == 1 { ("takes", "it") } else { ("take", "them") };

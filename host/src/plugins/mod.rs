@@ -11,7 +11,7 @@ mod report;
 pub mod watch;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -80,7 +80,7 @@ impl Plan {
             match config::check_name(&stem) {
                 Err(reason) => plan.misnamed.push((path, format!("{reason}; rename the file, or name it in wharf.toml"))),
                 Ok(()) => {
-                    let spec = Spec { name: Arc::from(stem), settings: BTreeMap::new(), limits: limits(&config.limits) };
+                    let spec = Spec { limits: limits(&config.limits), ..Spec::new(stem) };
                     plan.providers.push(Planned { spec, rules: Rules::default(), path });
                 }
             }
@@ -96,7 +96,13 @@ impl Plan {
             let path = path_of(folder, provider);
             named.insert(provider.name.clone(), real(&path));
             let limits = limits(&provider.limits);
-            let spec = Spec { name: provider.name.as_str().into(), settings: provider.settings.clone(), limits };
+            let spec = Spec {
+                settings: provider.settings.clone(),
+                limits,
+                grants: Arc::new(provider.grants.clone()),
+                expose: provider.expose_state.clone(),
+                ..Spec::new(provider.name.as_str())
+            };
             plan.providers.push(Planned { spec, rules: Rules { claims: provider.claims.clone(), public: provider.public }, path });
         }
         (plan, named)

@@ -186,7 +186,7 @@ pub fn body(body: Body) -> Reading {
 }
 
 pub fn live() -> Offers {
-    Offers { subscriptions: true, completions: true, live: true }
+    Offers { subscriptions: true, completions: true, webhooks: false, live: true }
 }
 
 impl Shelf {

@@ -8,6 +8,7 @@
 mod error;
 mod events;
 pub mod fixed;
+pub mod grants;
 mod ledger;
 // Some of it is for the tests over a socket only.
 #[cfg(test)]
@@ -25,7 +26,7 @@ pub use events::{Announcer, EventQueue, Occurrence, ProviderEvent, Updated};
 pub use ledger::{Ledger, Moment};
 pub use types::{
     Annotations, Body, Completion, CompletionRequest, Contents, Icon, IconTheme, ReadRequest, Reading, ResourceInfo, ResourcePage, Reuse,
-    Role, TemplateInfo, TemplateMatch,
+    Role, TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
 };
 
 /// One generation of one provider. A reload makes a new generation in the same slot; a restart after a crash does not.
@@ -44,6 +45,8 @@ pub struct Offers {
     pub subscriptions: bool,
     /// It can suggest values: [`Provider::complete`] reaches it.
     pub completions: bool,
+    /// It takes what is sent to webhooks: [`Provider::receive`] reaches it.
+    pub webhooks: bool,
     /// Exactly one instance of it lives at a time, so what it remembers counts, and a `version` is good within that instance only.
     pub live: bool,
 }
@@ -81,6 +84,13 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Suggests values for a template's variable. Called only if [`Offers::completions`] is set.
     fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion>;
+
+    /// Hands it what someone sent to one of its webhooks. Called only if [`Offers::webhooks`] is set. With `queued` nobody waits for the
+    /// answer, and it may take its turn whenever that comes.
+    fn receive(&self, request: WebhookRequest, queued: bool) -> Answer<'_, WebhookResponse> {
+        let _ = (request, queued);
+        Box::pin(std::future::ready(Err(Error::NotFound)))
+    }
 
     /// It is replaced, or taken away: no timer and no event reaches it any more; calls do, until it is closed. Resolves when nothing of it
     /// runs any more, which comes by itself once nobody has it.

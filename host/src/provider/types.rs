@@ -320,3 +320,29 @@ pub struct Completion {
     /// Whether there are more than `values`.
     pub has_more: Option<bool>,
 }
+
+/// What someone sent to a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookRequest {
+    /// Which webhook, as wharf.toml names it.
+    pub name: String,
+    /// In upper case, as it came.
+    pub method: String,
+    /// The path below the webhook's own, and the query: empty, or from `/` or `?` on.
+    pub path_and_query: String,
+    /// In order, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Unchanged.
+    pub body: Bytes,
+}
+
+/// What to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookResponse {
+    /// From 200 to 599.
+    pub status: u16,
+    /// In order.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Bytes,
+}

@@ -4,7 +4,6 @@ mod dry_run;
 mod warnings;
 
 use std::{
-    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use wharf::{
     catalog::Rules,
     plugins::{Plan, Planned},
-    provider::wasm::{Compiled, Limits, Runtime, Spec},
+    provider::wasm::{Compiled, Runtime, Spec},
 };
 
 use self::dry_run::Findings;
@@ -83,8 +82,7 @@ fn planned(file: &Path, Sources { config, plugins, .. }: Sources) -> Planned {
     let known = Plan::new(&plugins, &config).providers.into_iter().find(|planned| same(&planned.path));
     known.unwrap_or_else(|| {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let spec = Spec { name: (&*name).into(), settings: BTreeMap::new(), limits: Limits::default() };
-        Planned { spec, rules: Rules::default(), path: file.to_owned() }
+        Planned { spec: Spec::new(&*name), rules: Rules::default(), path: file.to_owned() }
     })
 }
 

@@ -202,7 +202,7 @@ impl Fixed {
 
 impl Provider for Fixed {
     fn offers(&self) -> Offers {
-        Offers { subscriptions: true, completions: true, live: true }
+        Offers { subscriptions: true, completions: true, webhooks: false, live: true }
     }
 
     fn list(&self, _cursor: Option<String>) -> Answer<'_, ResourcePage> {

@@ -5,9 +5,9 @@
 //! nobody else. A provider whose last call was slow starts there.
 //!
 //! Invariants:
-//! - Timers, control calls and reads take turns: none of them starves another.
+//! - Events, control calls, reads and webhooks take turns: none of them starves another.
 //! - Whoever asked is answered, whatever becomes of the instance; and when the answer is that the instance died, that has been announced.
-//! - Whoever is retired hears of no timer. Once nobody has the handle the task ends, and the instance with it.
+//! - Whoever is retired hears of no event. Once nobody has the handle the task ends, and the instance with it.
 //! - A call once begun is never interrupted but by its deadline.
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
@@ -23,12 +23,12 @@ use super::{
     component::{LoadError, Maker},
     drive::{Panicked, drive},
     health::Health,
-    instance::{Instance, Outcome},
+    instance::{Event, Instance, Outcome},
     queue::{Call, Queue, Reply},
 };
 use crate::provider::{
     Announcer, Answer, Completion, CompletionRequest, Error, Occurrence, Offers, Provider, ReadRequest, Reading, ResourcePage,
-    TemplateInfo, TemplateMatch,
+    TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
 };
 
 /// A provider whose last call computed for longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
@@ -51,7 +51,7 @@ pub(super) async fn start(maker: Maker) -> Result<Arc<WasmProvider>, LoadError> 
         Ok((first, _)) => first?,
         Err(Panicked) => return Err(LoadError::Start("made the host fail".into())),
     };
-    let queue = Arc::new(Queue::default());
+    let queue = Arc::new(Queue::waking(maker.wake.clone()));
     let offers = maker.offers();
     let (running, ended) = watch::channel(());
     let actor = Actor { maker, guests, queue: queue.clone(), turn: 0, quick: true };
@@ -103,6 +103,10 @@ impl Provider for WasmProvider {
         self.ask(|reply| Call::Complete(request, reply))
     }
 
+    fn receive(&self, request: WebhookRequest, queued: bool) -> Answer<'_, WebhookResponse> {
+        self.ask(|reply| Call::Receive { request, queued, reply })
+    }
+
     fn retire(&self) -> BoxFuture<'static, ()> {
         self.queue.retire();
         let mut ended = self.ended.clone();
@@ -126,7 +130,7 @@ impl Drop for WasmProvider {
 }
 
 enum Work {
-    Fired(Vec<String>),
+    Event(Event),
     Call(Call),
 }
 
@@ -134,7 +138,7 @@ struct Actor {
     maker: Maker,
     guests: Handle,
     queue: Arc<Queue>,
-    /// Whose turn was last: timers, control calls, reads.
+    /// Whose turn was last: events, control calls, reads, webhooks.
     turn: u8,
     /// Whether the last call ended quickly.
     quick: bool,
@@ -175,19 +179,20 @@ impl Actor {
             if self.queue.is_closed() {
                 return None;
             }
-            for _ in 0..3 {
-                self.turn = (self.turn + 1) % 3;
+            for _ in 0..4 {
+                self.turn = (self.turn + 1) % 4;
                 let work = match self.turn {
                     0 if self.queue.is_retired() => None,
-                    0 => due(instance).map(Work::Fired),
+                    0 => instance.take_event(Instant::now()).map(Work::Event),
                     1 => self.queue.take_control().map(Work::Call),
-                    _ => self.queue.take_read().map(Work::Call),
+                    2 => self.queue.take_read().map(Work::Call),
+                    _ => self.queue.take_webhook().map(Work::Call),
                 };
                 if work.is_some() {
                     return work;
                 }
             }
-            let next = instance.timers().next().filter(|_| !self.queue.is_retired());
+            let next = instance.next_event().filter(|_| !self.queue.is_retired());
             tokio::select! {
                 () = self.queue.wake.notified() => {}
                 () = until(next) => {}
@@ -263,13 +268,6 @@ impl Drop for Actor {
     }
 }
 
-fn due(instance: &mut Instance) -> Option<Vec<String>> {
-    let timers = instance.timers();
-    timers.next()?;
-    let names = timers.take_due(Instant::now());
-    (!names.is_empty()).then_some(names)
-}
-
 async fn endless(never: impl Future<Output = Infallible>) -> Infallible {
     never.await
 }
@@ -289,11 +287,11 @@ pub const CALLS: &str = "wharf::calls";
 async fn perform(mut instance: Box<Instance>, work: Work) -> Option<Box<Instance>> {
     let began = tracing::enabled!(target: CALLS, tracing::Level::DEBUG).then(Instant::now);
     match work {
-        Work::Fired(names) => {
-            let outcome = instance.fired(&names).await;
+        Work::Event(event) => {
+            let outcome = instance.tell(&event).await;
             // A handler has nobody to answer to.
             let (reply, _nobody) = oneshot::channel();
-            finish(instance, Made { call: "timer-handler.fired", uri: "", began }, outcome, reply)
+            finish(instance, Made { call: event.handler(), uri: "", began }, outcome, reply)
         }
         Work::Call(Call::List(cursor, reply)) => {
             let outcome = instance.list(cursor.as_deref()).await;
@@ -318,6 +316,10 @@ async fn perform(mut instance: Box<Instance>, work: Work) -> Option<Box<Instance
         Work::Call(Call::Unsubscribe(uri, reply)) => {
             let outcome = instance.unsubscribe(&uri).await;
             finish(instance, Made { call: "unsubscribe", uri: &uri, began }, outcome, reply)
+        }
+        Work::Call(Call::Receive { request, reply, .. }) => {
+            let outcome = instance.receive(request).await;
+            finish(instance, Made { call: "webhook-handler.receive", uri: "", began }, outcome, reply)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::Notify;
 use wasmtime::{
     Engine,
     component::{Component, InstancePre},
@@ -9,13 +10,15 @@ use wasmtime::{
 
 use super::{
     Spec, WasmProvider, actor,
-    bindings::exports::wharf::provider::{completions, resources, subscriptions, timer_handler},
+    bindings::exports::wharf::provider::{
+        completions, fetch_handler, file_handler, resources, subscriptions, timer_handler, webhook_handler,
+    },
     engine::Runtime,
     imports,
     instance::{Exports, HostState, Instance},
     log::GuestLog,
 };
-use crate::provider::{Announcer, Offers};
+use crate::provider::{Announcer, Offers, grants::Rights};
 
 /// A larger file is not compiled. The largest provider seen has 18 MiB (Python); compiling takes memory in proportion.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
@@ -120,22 +123,17 @@ impl Compiled {
         let pre = runtime.linker(engine).instantiate_pre(component).map_err(|error| LoadError::Import(format!("{error:#}")))?;
         let exports = Exports {
             resources: resources::GuestIndices::new(&pre).map_err(wrong("resources"))?,
-            subscriptions: names
-                .exports("subscriptions")
-                .then(|| subscriptions::GuestIndices::new(&pre).map_err(wrong("subscriptions")))
-                .transpose()?,
-            completions: names
-                .exports("completions")
-                .then(|| completions::GuestIndices::new(&pre).map_err(wrong("completions")))
-                .transpose()?,
-            timer_handler: names
-                .exports("timer-handler")
-                .then(|| timer_handler::GuestIndices::new(&pre).map_err(wrong("timer-handler")))
-                .transpose()?,
+            subscriptions: names.find("subscriptions", || subscriptions::GuestIndices::new(&pre))?,
+            completions: names.find("completions", || completions::GuestIndices::new(&pre))?,
+            timer_handler: names.find("timer-handler", || timer_handler::GuestIndices::new(&pre))?,
+            file_handler: names.find("file-handler", || file_handler::GuestIndices::new(&pre))?,
+            fetch_handler: names.find("fetch-handler", || fetch_handler::GuestIndices::new(&pre))?,
+            webhook_handler: names.find("webhook-handler", || webhook_handler::GuestIndices::new(&pre))?,
         };
         let offers = Offers {
             subscriptions: exports.subscriptions.is_some(),
             completions: exports.completions.is_some(),
+            webhooks: exports.webhook_handler.is_some(),
             live: LIVE.iter().any(|interface| names.exports(interface)),
         };
         Ok(Self { runtime, pre, exports, offers, names: Arc::new(names), compile_time: *compile_time })
@@ -167,7 +165,8 @@ impl Compiled {
     /// [`LoadError::Start`] and [`LoadError::WrongType`], which only an instance shows.
     pub async fn start(&self, spec: Spec, announcer: Announcer) -> Result<Arc<WasmProvider>, LoadError> {
         let log = GuestLog::new(spec.name.clone());
-        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), announcer, log }).await
+        let rights = self.runtime.rights(&spec);
+        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, wake: Arc::default() }).await
     }
 }
 
@@ -182,14 +181,24 @@ impl std::fmt::Debug for Compiled {
 pub(super) struct Maker {
     compiled: Compiled,
     pub spec: Arc<Spec>,
+    pub rights: Rights,
     pub announcer: Announcer,
     pub log: GuestLog,
+    /// Woken when something comes in for the instance.
+    pub wake: Arc<Notify>,
 }
 
 impl Maker {
     pub fn make(&self) -> impl Future<Output = Result<Box<Instance>, LoadError>> + Send + 'static {
-        let Self { compiled: Compiled { pre, exports, .. }, spec, announcer, log } = self.clone();
-        Instance::create(pre, exports, spec, announcer, log)
+        Instance::create(self.clone())
+    }
+
+    pub fn pre(&self) -> &InstancePre<HostState> {
+        &self.compiled.pre
+    }
+
+    pub fn exports(&self) -> &Exports {
+        &self.compiled.exports
     }
 
     pub fn runtime(&self) -> &Arc<Runtime> {
@@ -246,6 +255,11 @@ impl Names {
 
     fn exports(&self, interface: &str) -> bool {
         self.exports.iter().any(|name| contract(name).is_some_and(|(found, version)| found == interface && version.starts_with(CONTRACT)))
+    }
+
+    /// What is found by this, if the component exports the interface.
+    fn find<T>(&self, interface: &'static str, find: impl FnOnce() -> wasmtime::Result<T>) -> Result<Option<T>, LoadError> {
+        self.exports(interface).then(|| find().map_err(wrong(interface))).transpose()
     }
 
     fn check_exports(&self) -> Result<(), LoadError> {
@@ -317,8 +331,8 @@ mod tests {
         assert_eq!(fits.check_exports().and_then(|()| fits.check_imports()), Ok(()));
         let newer = names(&[], &["wharf:provider/resources@0.2.0"]).check_exports();
         assert!(newer.is_err_and(|error| error.to_string().contains("newer Wharf")));
-        let newer = names(&["wharf:provider/timers@0.2.0", "wharf:provider/store@0.1.0"], &[]).check_imports();
-        assert_eq!(newer, Err(LoadError::NeedsNewer("wharf:provider/timers@0.2.0, wharf:provider/store@0.1.0".into())));
+        let newer = names(&["wharf:provider/timers@0.2.0", "wharf:provider/future@0.1.0"], &[]).check_imports();
+        assert_eq!(newer, Err(LoadError::NeedsNewer("wharf:provider/timers@0.2.0, wharf:provider/future@0.1.0".into())));
     }
 
     #[tokio::test(start_paused = true)]
@@ -337,7 +351,9 @@ mod tests {
         let deadline = Duration::from_millis(50);
         let spec = Spec { limits: Limits { deadline, ..Limits::default() }, ..Spec::new("loop") };
         let announcer = Announcer::new(Source { slot: 1, generation: 1 }, Arc::default());
-        let maker = Maker { compiled, spec: Arc::new(spec), announcer, log: GuestLog::new("loop".into()) };
+        let rights = Rights::new("loop".into(), Arc::default());
+        let log = GuestLog::new("loop".into());
+        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, wake: Arc::default() };
         let mut making = Box::pin(maker.make());
         // Polled without a pause: the runtime does not get to move its clock.
         let made = poll_fn(|context| {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     bindings::{
-        exports::wharf::provider::{completions as guest_completions, resources as guest_resources},
+        exports::wharf::provider::{completions as guest_completions, resources as guest_resources, webhook_handler as guest_webhooks},
         wharf::provider::types as guest,
     },
     limits::MAX_ANSWER_BYTES,
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     provider::{
         Annotations, Body, Completion, CompletionRequest, Contents, Error, Icon, IconTheme, ReadRequest, Reading, ResourceInfo,
-        ResourcePage, Reuse, Role, TemplateInfo, TemplateMatch,
+        ResourcePage, Reuse, Role, TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
     },
     uri,
 };
@@ -91,6 +91,24 @@ fn reuse(reuse: guest::Reuse) -> Reuse {
         guest::Reuse::ForMs(ms) => Reuse::For(Duration::from_millis(ms.into())),
         guest::Reuse::UntilAnnounced => Reuse::UntilAnnounced,
     }
+}
+
+pub(super) fn webhook_request(request: WebhookRequest) -> guest_webhooks::WebhookRequest {
+    guest_webhooks::WebhookRequest {
+        name: request.name,
+        method: request.method,
+        path_and_query: request.path_and_query,
+        headers: request.headers,
+        body: request.body.into(),
+    }
+}
+
+pub(super) fn webhook_response(response: guest_webhooks::WebhookResponse) -> Result<WebhookResponse, Error> {
+    let guest_webhooks::WebhookResponse { status, headers, body } = response;
+    if !(200..600).contains(&status) {
+        return Err(Error::Failed(format!("the provider answered a webhook with the status {status}, which is none")));
+    }
+    Ok(WebhookResponse { status, headers: headers.unwrap_or_default(), body: body.unwrap_or_default().into() })
 }
 
 impl Taker<'_> {

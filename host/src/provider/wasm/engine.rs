@@ -1,18 +1,21 @@
 //! What all components share: the engine, its clock, and the threads for guests that take their time.
 
-use std::{io, num::NonZero, path::Path, sync::Arc, thread, time::Duration};
+use std::{collections::HashMap, io, num::NonZero, path::Path, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use wasmtime::{Config, Engine, component::Linker};
 
 use super::{
+    Spec,
     compile::{Compilation, Compiling, Strategy},
     component::{Compiled, LoadError, Made},
     imports,
     instance::HostState,
     wasi,
 };
+use crate::provider::grants::Rights;
 
 /// How often a guest that computes is made to yield, and so by how much a deadline may be late.
 pub const TICK: Duration = Duration::from_millis(10);
@@ -61,6 +64,8 @@ pub struct Runtime {
     /// Where the quick compiler is used: for what it cannot compile, made when there is such.
     thorough: Option<OnceCell<Core>>,
     compilation: Compilation,
+    /// Of each provider there ever was: what it was denied is remembered over its generations.
+    rights: Mutex<HashMap<Arc<str>, Rights>>,
     /// Runs what does not end at its first poll. Only `Drop` takes it.
     guests: Option<tokio::runtime::Runtime>,
     pub(super) handle: tokio::runtime::Handle,
@@ -86,7 +91,7 @@ impl Runtime {
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
         let handle = guests.handle().clone();
         let thorough = (compilation.strategy == Strategy::Quick).then(OnceCell::new);
-        Ok(Arc::new(Self { core, thorough, compilation, guests: Some(guests), handle }))
+        Ok(Arc::new(Self { core, thorough, compilation, rights: Mutex::default(), guests: Some(guests), handle }))
     }
 
     /// Checks and compiles the component in a file, or takes its machine code from the compile cache, off the async threads. `name` is for
@@ -128,6 +133,14 @@ impl Runtime {
         let compilation = Compilation { strategy: Strategy::Thorough, ..self.compilation.clone() };
         // If it cannot be had, the quick one's error stands.
         thorough.get_or_try_init(|| async { Core::new(compilation) }).await.ok()
+    }
+
+    /// The rights of a provider, which are these from now on.
+    pub(super) fn rights(&self, spec: &Spec) -> Rights {
+        let mut all = self.rights.lock();
+        let rights = all.entry(spec.name.clone()).or_insert_with(|| Rights::new(spec.name.clone(), spec.grants.clone()));
+        *rights = rights.with(spec.grants.clone());
+        rights.clone()
     }
 
     async fn check(self: &Arc<Self>, made: Made) -> Result<Compiled, LoadError> {

@@ -5,25 +5,31 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, error::Elapsed, timeout};
-use wasmtime::{
-    Store, Trap, UpdateDeadline, WasmBacktrace,
-    component::{InstancePre, ResourceTable},
-};
+use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace, component::ResourceTable};
 use wasmtime_wasi::{I32Exit, WasiCtx};
 use wasmtime_wasi_config::WasiConfigVariables;
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::{
     Spec,
-    bindings::exports::wharf::provider::{completions, resources, subscriptions, timer_handler},
-    component::LoadError,
+    bindings::exports::wharf::provider::{
+        completions,
+        fetch_handler::{self, FetchOutcome},
+        file_handler::{self, FileChange},
+        resources, subscriptions, timer_handler, webhook_handler,
+    },
+    component::{LoadError, Maker},
     convert::{self, Taker},
+    inbox::Inbox,
     limits::{HOSTCALL_FUEL, Meter},
     log::GuestLog,
     timers::Timers,
     wasi,
 };
-use crate::provider::{Announcer, Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch};
+use crate::provider::{
+    Announcer, Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
+    WebhookResponse, grants::Rights,
+};
 
 /// Handles of the component model that a guest may hold.
 const MAX_HANDLES: usize = 4096;
@@ -36,7 +42,10 @@ pub(super) struct HostState {
     pub announcer: Announcer,
     pub log: GuestLog,
     pub timers: Timers,
-    pub has_timer_handler: bool,
+    pub inbox: Inbox,
+    pub rights: Rights,
+    /// What it can be told: who asks for something must be able to hear of it.
+    pub handlers: Handlers,
     pub wasi: WasiCtx,
     pub http: WasiHttpCtx,
     pub no_http: wasi::NoHttp,
@@ -48,6 +57,32 @@ pub(super) struct HostState {
     ticks: u64,
 }
 
+/// Which handlers a component exports.
+#[derive(Clone, Copy)]
+pub(super) struct Handlers {
+    pub timers: bool,
+    pub files: bool,
+    pub fetches: bool,
+}
+
+/// What has happened, of which a handler is told.
+pub(super) enum Event {
+    Fired(Vec<String>),
+    Changed(Vec<FileChange>),
+    Fetched(Vec<FetchOutcome>),
+}
+
+impl Event {
+    /// The export that is told of it.
+    pub fn handler(&self) -> &'static str {
+        match self {
+            Self::Fired(_) => "timer-handler.fired",
+            Self::Changed(_) => "file-handler.changed",
+            Self::Fetched(_) => "fetch-handler.fetched",
+        }
+    }
+}
+
 /// What a component exports, found once for all of its instances.
 #[derive(Clone)]
 pub(super) struct Exports {
@@ -55,6 +90,9 @@ pub(super) struct Exports {
     pub subscriptions: Option<subscriptions::GuestIndices>,
     pub completions: Option<completions::GuestIndices>,
     pub timer_handler: Option<timer_handler::GuestIndices>,
+    pub file_handler: Option<file_handler::GuestIndices>,
+    pub fetch_handler: Option<fetch_handler::GuestIndices>,
+    pub webhook_handler: Option<webhook_handler::GuestIndices>,
 }
 
 /// How a call ended its instance.
@@ -92,23 +130,30 @@ pub(super) struct Instance {
     subscriptions: Option<subscriptions::Guest>,
     completions: Option<completions::Guest>,
     timer_handler: Option<timer_handler::Guest>,
+    file_handler: Option<file_handler::Guest>,
+    fetch_handler: Option<fetch_handler::Guest>,
+    webhook_handler: Option<webhook_handler::Guest>,
+    /// Which kind of event had its turn last.
+    turn: u8,
 }
 
 impl Instance {
     /// Makes one. Runs the guest's own start code, under the same limits as a call.
-    pub async fn create(
-        pre: InstancePre<HostState>,
-        exports: Exports,
-        spec: Arc<Spec>,
-        announcer: Announcer,
-        log: GuestLog,
-    ) -> Result<Box<Self>, LoadError> {
+    pub async fn create(maker: Maker) -> Result<Box<Self>, LoadError> {
+        let (pre, exports) = (maker.pre().clone(), maker.exports().clone());
+        let Maker { spec, rights, announcer, log, wake, .. } = maker;
         let limits = spec.limits;
         let budget = limits.ticks();
         let state = HostState {
             announcer,
             timers: Timers::new(Instant::now()),
-            has_timer_handler: exports.timer_handler.is_some(),
+            inbox: Inbox::new(wake),
+            rights,
+            handlers: Handlers {
+                timers: exports.timer_handler.is_some(),
+                files: exports.file_handler.is_some(),
+                fetches: exports.fetch_handler.is_some(),
+            },
             wasi: wasi::context(&log),
             http: WasiHttpCtx::new(),
             no_http: wasi::NoHttp(log.clone()),
@@ -133,22 +178,15 @@ impl Instance {
         let instance = judge(&store, limits.deadline, outcome)
             .map_err(|fault| LoadError::Start(fault.to_string()))?
             .map_err(|error| LoadError::Start(error.to_string()))?;
-        // A component may export an interface of the right name and the wrong type, which shows only here, and without a name.
-        let wrong = |interface| move |error: wasmtime::Error| LoadError::WrongType { interface, reason: format!("{error:#}") };
         Ok(Box::new(Self {
-            resources: exports.resources.load(&mut store, &instance).map_err(wrong("resources"))?,
-            subscriptions: match exports.subscriptions {
-                Some(found) => Some(found.load(&mut store, &instance).map_err(wrong("subscriptions"))?),
-                None => None,
-            },
-            completions: match exports.completions {
-                Some(found) => Some(found.load(&mut store, &instance).map_err(wrong("completions"))?),
-                None => None,
-            },
-            timer_handler: match exports.timer_handler {
-                Some(found) => Some(found.load(&mut store, &instance).map_err(wrong("timer-handler"))?),
-                None => None,
-            },
+            resources: named("resources", exports.resources.load(&mut store, &instance))?,
+            subscriptions: loaded("subscriptions", exports.subscriptions, |found| found.load(&mut store, &instance))?,
+            completions: loaded("completions", exports.completions, |found| found.load(&mut store, &instance))?,
+            timer_handler: loaded("timer-handler", exports.timer_handler, |found| found.load(&mut store, &instance))?,
+            file_handler: loaded("file-handler", exports.file_handler, |found| found.load(&mut store, &instance))?,
+            fetch_handler: loaded("fetch-handler", exports.fetch_handler, |found| found.load(&mut store, &instance))?,
+            webhook_handler: loaded("webhook-handler", exports.webhook_handler, |found| found.load(&mut store, &instance))?,
+            turn: 0,
             deadline: limits.deadline,
             store,
         }))
@@ -166,8 +204,26 @@ impl Instance {
         &self.store.data().log
     }
 
-    pub fn timers(&mut self) -> &mut Timers {
-        &mut self.store.data_mut().timers
+    /// What is to be told to a handler now, if anything is. The kinds of events take turns.
+    pub fn take_event(&mut self, now: Instant) -> Option<Event> {
+        let state = self.store.data_mut();
+        for _ in 0..3 {
+            self.turn = (self.turn + 1) % 3;
+            let event = match self.turn {
+                0 => some(state.timers.take_due(now)).map(Event::Fired),
+                1 => some(state.inbox.take_changes()).map(Event::Changed),
+                _ => some(state.inbox.take_outcomes()).map(Event::Fetched),
+            };
+            if event.is_some() {
+                return event;
+            }
+        }
+        None
+    }
+
+    /// When the next timer is due. What else happens wakes the task that owns this.
+    pub fn next_event(&self) -> Option<Instant> {
+        self.store.data().timers.next()
     }
 
     pub async fn list(&mut self, cursor: Option<&str>) -> Outcome<ResourcePage> {
@@ -220,11 +276,33 @@ impl Instance {
         Ok(answer.and_then(|answer| answer.map_err(convert::error)).map(convert::completion))
     }
 
-    pub async fn fired(&mut self, names: &[String]) -> Outcome<()> {
-        let Some(handler) = &self.timer_handler else { return Ok(Ok(())) };
+    /// Tells a handler. Nothing is asked for, and so comes, where there is none.
+    pub async fn tell(&mut self, event: &Event) -> Outcome<()> {
         begin(&mut self.store);
-        let outcome = timeout(self.deadline, handler.call_fired(&mut self.store, names)).await;
+        let outcome = match event {
+            Event::Fired(names) => {
+                let Some(handler) = &self.timer_handler else { return Ok(Ok(())) };
+                timeout(self.deadline, handler.call_fired(&mut self.store, names)).await
+            }
+            Event::Changed(changes) => {
+                let Some(handler) = &self.file_handler else { return Ok(Ok(())) };
+                timeout(self.deadline, handler.call_changed(&mut self.store, changes)).await
+            }
+            Event::Fetched(outcomes) => {
+                let Some(handler) = &self.fetch_handler else { return Ok(Ok(())) };
+                timeout(self.deadline, handler.call_fetched(&mut self.store, outcomes)).await
+            }
+        };
         self.judge(outcome)
+    }
+
+    pub async fn receive(&mut self, request: WebhookRequest) -> Outcome<WebhookResponse> {
+        let Some(handler) = &self.webhook_handler else { return Ok(Err(lacks("webhook-handler"))) };
+        begin(&mut self.store);
+        let request = convert::webhook_request(request);
+        let outcome = timeout(self.deadline, handler.call_receive(&mut self.store, &request)).await;
+        let answer = self.judge(outcome)?;
+        Ok(answer.and_then(convert::webhook_response))
     }
 
     fn begin(&mut self) {
@@ -251,6 +329,19 @@ fn begin(store: &mut Store<HostState>) {
     let state = store.data_mut();
     state.ticks = 0;
     state.meter.refused = false;
+}
+
+/// A component may export an interface of the right name and the wrong type, which shows only when it is loaded, and without a name.
+fn named<T>(interface: &'static str, loaded: wasmtime::Result<T>) -> Result<T, LoadError> {
+    loaded.map_err(|error| LoadError::WrongType { interface, reason: format!("{error:#}") })
+}
+
+fn loaded<I, T>(interface: &'static str, found: Option<I>, load: impl FnOnce(I) -> wasmtime::Result<T>) -> Result<Option<T>, LoadError> {
+    found.map(|found| named(interface, load(found))).transpose()
+}
+
+fn some<T>(items: Vec<T>) -> Option<Vec<T>> {
+    (!items.is_empty()).then_some(items)
 }
 
 fn lacks(interface: &str) -> Error {

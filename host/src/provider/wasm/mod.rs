@@ -5,7 +5,7 @@
 //! [`WasmProvider`] of it, which is a [`Provider`](super::Provider) like any other.
 //!
 //! Invariants kept here:
-//! - A guest has no rights but clocks, random numbers, its settings, timers, and a voice in the log.
+//! - A guest has no rights but clocks, random numbers, its settings, timers, a voice in the log, and what wharf.toml grants it.
 //! - Each call has a deadline, each instance a cap on its memory, each answer a cap on its size. A call that traps or overruns costs the
 //!   instance and nothing else: a fresh one follows, with growing pauses if it keeps dying.
 //! - A guest that computes delays no task but its own for longer than one tick ([`engine::TICK`]).
@@ -23,6 +23,7 @@ mod drive;
 pub mod engine;
 mod health;
 mod imports;
+mod inbox;
 mod instance;
 pub mod limits;
 mod log;
@@ -33,6 +34,8 @@ mod timers;
 mod wasi;
 
 use std::{collections::BTreeMap, sync::Arc};
+
+use crate::config::{Expose, Grants};
 
 pub use actor::{CALLS, WasmProvider};
 pub use compile::{CacheFolder, Compilation, Compiler, Fingerprint, Strategy};
@@ -49,11 +52,15 @@ pub struct Spec {
     pub settings: BTreeMap<String, String>,
     /// What it may use.
     pub limits: Limits,
+    /// What it may do besides answering.
+    pub grants: Arc<Grants>,
+    /// Which keys of its shared state clients see.
+    pub expose: Expose,
 }
 
 impl Spec {
-    /// A provider of this name, without settings and with the default limits.
+    /// A provider of this name, without settings and grants, and with the default limits.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), settings: BTreeMap::new(), limits: Limits::default() }
+        Self { name: name.into(), settings: BTreeMap::new(), limits: Limits::default(), grants: Arc::default(), expose: Expose::default() }
     }
 }

@@ -1,5 +1,5 @@
 //! What waits for one provider's instance: reads, of which only so many may wait and only for so long, and control calls, which never
-//! wait behind them.
+//! wait behind them; and webhooks, of which many may wait for long if their senders do not.
 //!
 //! Whoever waits for a read or a list and went away is skipped. A `subscribe` or `unsubscribe` is carried out all the same: it is a step
 //! in a sequence, and the next one builds on it.
@@ -18,12 +18,16 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use crate::provider::{Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch};
+use crate::provider::{
+    Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
+};
 
 /// Reads that may wait. At a guest's usual pace, some microseconds each, they wait for a moment; with one that is stuck, more would only
 /// hold memory.
 pub(super) const MAX_READS: usize = 256;
-/// How long a read may wait for its turn: as long as the default deadline of the call it may be waiting for.
+/// Webhooks that may wait: what a sender does not wait for comes in bursts, a push to a repository with many hooks for instance.
+pub(super) const MAX_WEBHOOKS: usize = 1000;
+/// How long a read, or a webhook whose sender waits, may wait for its turn: as long as the default deadline of the call it may be waiting for.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(5);
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -36,6 +40,12 @@ pub(super) enum Call {
     Complete(CompletionRequest, Reply<Completion>),
     Subscribe(Arc<str>, Option<Arc<TemplateMatch>>, Reply<()>),
     Unsubscribe(Arc<str>, Reply<()>),
+    /// `queued`: nobody waits for the answer.
+    Receive {
+        request: WebhookRequest,
+        queued: bool,
+        reply: Reply<WebhookResponse>,
+    },
 }
 
 impl Call {
@@ -48,6 +58,7 @@ impl Call {
             Self::Read(_, reply) => drop(reply.send(Err(error))),
             Self::Complete(_, reply) => drop(reply.send(Err(error))),
             Self::Subscribe(_, _, reply) | Self::Unsubscribe(_, reply) => drop(reply.send(Err(error))),
+            Self::Receive { reply, .. } => drop(reply.send(Err(error))),
         }
     }
 
@@ -58,6 +69,7 @@ impl Call {
             Self::Templates(reply) => reply.is_closed(),
             Self::Read(_, reply) => reply.is_closed(),
             Self::Complete(_, reply) => reply.is_closed(),
+            Self::Receive { queued, reply, .. } => !queued && reply.is_closed(),
             Self::Subscribe(..) | Self::Unsubscribe(..) => false,
         }
     }
@@ -73,6 +85,8 @@ struct Waiting {
     reads: VecDeque<(Instant, Call)>,
     /// Bounded by who sends them: one call in flight for each URI, and one list.
     controls: VecDeque<Call>,
+    /// Those whose sender waits have an end to that; the others have none.
+    webhooks: VecDeque<(Option<Instant>, Call)>,
 }
 
 /// Invariant: once closed, nothing enters.
@@ -82,10 +96,15 @@ pub(super) struct Queue {
     closed: AtomicBool,
     /// Timers do not reach it any more.
     retired: AtomicBool,
-    pub wake: Notify,
+    pub wake: Arc<Notify>,
 }
 
 impl Queue {
+    /// One that wakes this, as others do.
+    pub fn waking(wake: Arc<Notify>) -> Self {
+        Self { wake, ..Self::default() }
+    }
+
     /// Lets a call wait, or refuses it at once.
     pub fn push(&self, call: Call) {
         let mut waiting = self.waiting.lock();
@@ -102,6 +121,16 @@ impl Queue {
                 return call.refuse(Error::unavailable(format!("the provider is busy: {MAX_READS} reads wait for it already")));
             }
             waiting.reads.push_back((Instant::now() + MAX_WAIT, call));
+        } else if let Call::Receive { queued, .. } = &call {
+            let end = (!queued).then(|| Instant::now() + MAX_WAIT);
+            if waiting.webhooks.len() >= MAX_WEBHOOKS {
+                waiting.webhooks.retain(|(_, call)| !call.is_void());
+            }
+            if waiting.webhooks.len() >= MAX_WEBHOOKS {
+                drop(waiting);
+                return call.refuse(Error::unavailable(format!("the provider is busy: {MAX_WEBHOOKS} webhooks wait for it already")));
+            }
+            waiting.webhooks.push_back((end, call));
         } else {
             waiting.controls.push_back(call);
         }
@@ -119,6 +148,16 @@ impl Queue {
         }
     }
 
+    pub fn take_webhook(&self) -> Option<Call> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            let (_, call) = waiting.webhooks.pop_front()?;
+            if !call.is_void() {
+                return Some(call);
+            }
+        }
+    }
+
     pub fn take_control(&self) -> Option<Call> {
         let mut waiting = self.waiting.lock();
         loop {
@@ -129,27 +168,31 @@ impl Queue {
         }
     }
 
-    /// Refuses the reads that have waited long enough, and says when the next one will have.
+    /// Refuses the reads and webhooks that have waited long enough, and says when the next one will have.
     pub fn expire(&self, now: Instant) -> Option<Instant> {
-        loop {
-            let mut waiting = self.waiting.lock();
-            let next = waiting.reads.front()?.0;
-            if next > now {
-                return Some(next);
-            }
-            let late = waiting.reads.pop_front();
-            drop(waiting);
-            if let Some((_, call)) = late {
-                let waited = humantime::format_duration(MAX_WAIT);
-                call.refuse(Error::unavailable(format!("the provider is busy: this read waited for it for {waited}")));
-            }
+        let mut waiting = self.waiting.lock();
+        let mut late = Vec::new();
+        while waiting.reads.front().is_some_and(|(end, _)| *end <= now) {
+            late.extend(waiting.reads.pop_front().map(|(_, call)| call));
         }
+        while let Some(at) = waiting.webhooks.iter().position(|(end, _)| end.is_some_and(|end| end <= now)) {
+            late.extend(waiting.webhooks.remove(at).map(|(_, call)| call));
+        }
+        let next = waiting.reads.front().map(|(end, _)| *end);
+        let next = next.into_iter().chain(waiting.webhooks.iter().find_map(|(end, _)| *end)).min();
+        drop(waiting);
+        let waited = humantime::format_duration(MAX_WAIT);
+        for call in late {
+            call.refuse(Error::unavailable(format!("the provider is busy: this waited for it for {waited}")));
+        }
+        next
     }
 
     /// Refuses all that waits.
     pub fn refuse_all(&self, error: &Error) {
-        let Waiting { reads, controls } = std::mem::take(&mut *self.waiting.lock());
-        for call in controls.into_iter().chain(reads.into_iter().map(|(_, call)| call)) {
+        let Waiting { reads, controls, webhooks } = std::mem::take(&mut *self.waiting.lock());
+        let waiting = controls.into_iter().chain(reads.into_iter().map(|(_, call)| call)).chain(webhooks.into_iter().map(|(_, call)| call));
+        for call in waiting {
             call.refuse(error.clone());
         }
     }

@@ -1,4 +1,9 @@
-//! The imports of the contract that this version serves: `announce`, `settings`, `timers`.
+//! The imports of the contract. Each returns at once; what takes time comes back through the instance's inbox.
+
+mod fetch;
+mod files;
+mod shared;
+mod store;
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +12,7 @@ use wasmtime::component::{HasSelf, Linker};
 
 use super::{
     bindings::wharf::provider::{
-        announce, settings, timers,
+        announce, fetch as fetching, file_watch, settings, shared_state, store as storing, timers,
         types::{self, Error},
     },
     instance::HostState,
@@ -16,13 +21,17 @@ use super::{
 use crate::{provider::Occurrence, uri};
 
 /// Interfaces of `wharf:provider` that a component may import. Any other is refused at load, by name.
-pub(super) const SERVED: [&str; 4] = ["types", "announce", "settings", "timers"];
+pub(super) const SERVED: [&str; 8] = ["types", "announce", "settings", "timers", "file-watch", "fetch", "store", "shared-state"];
 
 pub(super) fn link(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     types::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
     announce::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
     settings::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
-    timers::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
+    timers::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    file_watch::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    fetching::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    storing::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    shared_state::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
 }
 
 impl types::Host for HostState {}
@@ -60,7 +69,7 @@ impl settings::Host for HostState {
 
 impl timers::Host for HostState {
     fn start(&mut self, name: String, after_ms: u32, every_ms: Option<u32>) -> Result<(), Error> {
-        if !self.has_timer_handler {
+        if !self.handlers.timers {
             return Err(Error::Failed("a component that starts timers must export wharf:provider/timer-handler".into()));
         }
         let ms = |ms: u32| Duration::from_millis(ms.into());

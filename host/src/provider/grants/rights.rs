@@ -1,0 +1,186 @@
+//! One provider's grants, and what it was denied since the host started.
+
+use std::{fmt, sync::Arc};
+
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+
+use crate::config::Grants;
+
+/// Different things of one provider that are remembered as denied. Who asks for more wants no list.
+const REMEMBERED: usize = 100;
+/// Characters of what was wanted that are shown: a guest chooses them.
+const SHOWN: usize = 200;
+
+/// What a provider wanted, and has no grant for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// To ask this host, as `hosts` would name it.
+    Host(String),
+    /// To ask an address that is not public: as `hosts` would name it, and the name that led there.
+    Address(String, String),
+    /// To watch this path.
+    Folder(String),
+    /// To keep something: so many bytes, if it has a store that is too small.
+    State(Option<u64>),
+    /// To receive a webhook of this name.
+    Webhook(String),
+}
+
+/// The line of `[provider.grants]`.
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(host) | Self::Address(host, _) => write!(f, "hosts = [{host:?}]"),
+            Self::Folder(path) => write!(f, "folders = [{{ host = \"…\", guest = {path:?} }}]"),
+            Self::State(Some(bytes)) => write!(f, "state = \"{}MiB\"", bytes.div_ceil(1 << 20).max(1)),
+            Self::State(None) => f.write_str("state = \"1MiB\""),
+            Self::Webhook(name) => write!(f, "webhooks = [{{ name = {name:?} }}]"),
+        }
+    }
+}
+
+impl Need {
+    /// What was wanted, in words.
+    fn wanted(&self) -> String {
+        match self {
+            Self::Host(host) => format!("to ask {host} over HTTP"),
+            Self::Address(address, name) => format!("to ask {name}, which leads to {address}, an address that is not public"),
+            Self::Folder(path) => format!("to watch {path:?}"),
+            Self::State(Some(_)) => "to keep more than its store may have".into(),
+            Self::State(None) => "to keep something".into(),
+            Self::Webhook(name) => format!("to receive the webhook {name:?}"),
+        }
+    }
+}
+
+/// Something that a provider was denied, and how often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// What.
+    pub need: Need,
+    /// How often.
+    pub times: u64,
+}
+
+/// Denials of one provider, over all of its generations.
+#[derive(Debug, Default)]
+struct Denials {
+    known: IndexMap<Need, u64>,
+    /// Those past [`REMEMBERED`].
+    others: u64,
+}
+
+/// One provider's grants. Cheap to clone; what was denied is shared with those of its other generations.
+#[derive(Debug, Clone)]
+pub struct Rights {
+    provider: Arc<str>,
+    grants: Arc<Grants>,
+    denials: Arc<Mutex<Denials>>,
+}
+
+impl Rights {
+    /// Nothing was denied yet.
+    pub fn new(provider: Arc<str>, grants: Arc<Grants>) -> Self {
+        Self { provider, grants, denials: Arc::default() }
+    }
+
+    /// The same provider with these grants.
+    #[must_use]
+    pub fn with(&self, grants: Arc<Grants>) -> Self {
+        Self { grants, ..self.clone() }
+    }
+
+    /// Whose they are.
+    pub fn provider(&self) -> &Arc<str> {
+        &self.provider
+    }
+
+    /// What it may do.
+    pub fn grants(&self) -> &Arc<Grants> {
+        &self.grants
+    }
+
+    /// Counts a denial, tells it in the log if it is the first of its kind, and gives what to tell the provider: which lines would allow it.
+    pub fn deny(&self, need: Need) -> String {
+        let need = need.cut();
+        let message = format!(
+            "not granted {}: wharf.toml would allow it, in the [[provider]] named {:?}, by: [provider.grants] {need}",
+            need.wanted(),
+            self.provider
+        );
+        let mut denials = self.denials.lock();
+        let Denials { known, others } = &mut *denials;
+        let first = if let Some(times) = known.get_mut(&need) {
+            *times += 1;
+            false
+        } else if known.len() < REMEMBERED {
+            known.insert(need, 1).is_none()
+        } else {
+            *others += 1;
+            *others == 1
+        };
+        drop(denials);
+        if first {
+            tracing::warn!(provider = &*self.provider, "{message}");
+        }
+        message
+    }
+
+    /// What it was denied, in the order in which it first was, and how many other things.
+    pub fn denied(&self) -> (Vec<Denied>, u64) {
+        let denials = self.denials.lock();
+        (denials.known.iter().map(|(need, times)| Denied { need: need.clone(), times: *times }).collect(), denials.others)
+    }
+}
+
+impl Need {
+    fn cut(mut self) -> Self {
+        match &mut self {
+            Self::Host(text) | Self::Folder(text) | Self::Webhook(text) => cut(text),
+            Self::Address(address, name) => {
+                cut(address);
+                cut(name);
+            }
+            Self::State(_) => {}
+        }
+        self
+    }
+}
+
+fn cut(text: &mut String) {
+    if let Some((at, _)) = text.char_indices().nth(SHOWN) {
+        text.truncate(at);
+        text.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rights() -> Rights {
+        Rights::new("repo".into(), Arc::default())
+    }
+
+    #[test]
+    fn a_denial_says_which_line_would_allow_it_and_is_counted() {
+        let rights = rights();
+        let message = rights.deny(Need::Host("api.example.com".into()));
+        assert!(message.contains("\"repo\"") && message.ends_with("[provider.grants] hosts = [\"api.example.com\"]"), "{message}");
+        rights.with(Arc::default()).deny(Need::Host("api.example.com".into()));
+        let (denied, others) = rights.denied();
+        assert_eq!((denied, others), (vec![Denied { need: Need::Host("api.example.com".into()), times: 2 }], 0), "over generations");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_in_number_and_length() {
+        let rights = rights();
+        for n in 0..REMEMBERED + 7 {
+            rights.deny(Need::Folder(format!("/{n}/{}", "ü".repeat(10_000))));
+        }
+        let (denied, others) = rights.denied();
+        assert_eq!((denied.len(), others), (REMEMBERED, 7));
+        assert!(matches!(&denied[0].need, Need::Folder(path) if path.chars().count() == SHOWN + 1));
+    }
+}

@@ -1,0 +1,60 @@
+//! What has come in for an instance from outside, and waits to be handed over: one inbox an instance, since the names that a guest gives
+//! to its watches and fetches end with it.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::bindings::exports::wharf::provider::{fetch_handler::FetchOutcome, file_handler::FileChange};
+
+#[derive(Default)]
+struct Waiting {
+    changes: Vec<FileChange>,
+    outcomes: Vec<FetchOutcome>,
+}
+
+/// Cheap to clone; whoever brings something keeps one. Its bound is that of who brings: one change for each path that is watched, one
+/// outcome for each fetch under way.
+#[derive(Clone)]
+pub(super) struct Inbox {
+    waiting: Arc<Mutex<Waiting>>,
+    wake: Arc<Notify>,
+}
+
+impl Inbox {
+    /// Wakes this when something comes.
+    pub fn new(wake: Arc<Notify>) -> Self {
+        Self { waiting: Arc::default(), wake }
+    }
+
+    /// Files have changed.
+    pub fn changed(&self, changes: impl IntoIterator<Item = FileChange>) {
+        self.waiting.lock().changes.extend(changes);
+        self.wake.notify_one();
+    }
+
+    /// A fetch has ended, or a poll has brought something new.
+    pub fn fetched(&self, outcome: FetchOutcome) {
+        self.waiting.lock().outcomes.push(outcome);
+        self.wake.notify_one();
+    }
+
+    /// Takes back what a fetch of this name has brought.
+    pub fn forget_fetch(&self, name: &str) {
+        self.waiting.lock().outcomes.retain(|outcome| outcome.name != name);
+    }
+
+    /// Takes back what a watch of this name has brought.
+    pub fn forget_watch(&self, name: &str) {
+        self.waiting.lock().changes.retain(|change| change.name != name);
+    }
+
+    pub fn take_changes(&self) -> Vec<FileChange> {
+        std::mem::take(&mut self.waiting.lock().changes)
+    }
+
+    pub fn take_outcomes(&self) -> Vec<FetchOutcome> {
+        std::mem::take(&mut self.waiting.lock().outcomes)
+    }
+}
