@@ -18,7 +18,7 @@ pub struct Encoded {
 
 impl Encoded {
     /// These two, one after the other.
-    pub(super) fn new(mut head: Vec<u8>, end: Bytes) -> Self {
+    pub(crate) fn new(mut head: Vec<u8>, end: Bytes) -> Self {
         if end.len() > COPIED {
             return Self { head, end };
         }

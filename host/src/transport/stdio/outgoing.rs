@@ -83,3 +83,25 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_in_pieces_is_one_line_and_counts_as_one() {
+        let mut written = Vec::new();
+        let mut outgoing = Outgoing::new(&mut written);
+        let long = Bytes::from(vec![b'e'; ROOM]);
+        for head in [&b"first "[..], b"second "] {
+            outgoing.push(Encoded::new(head.to_vec(), long.clone()));
+        }
+        outgoing.push(b"third".to_vec().into());
+        assert_eq!((outgoing.len(), outgoing.has_room()), (3, false));
+        while outgoing.is_busy() {
+            outgoing.write().await.unwrap();
+        }
+        assert_eq!((outgoing.len(), outgoing.bytes), (0, 0));
+        assert_eq!(written, [b"first ", &long[..], b"\nsecond ", &long, b"\nthird\n"].concat());
+    }
+}
