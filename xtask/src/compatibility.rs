@@ -36,6 +36,7 @@ the results of `cargo xtask test`, which fails if this page says something else:
 | list-changed | told of an entry more and of one less; the list has it, and has it no more |
 | died | the provider crashes in a read: an error, then an update, and the fresh instance's content |
 | restart | the host is killed and started anew: the client ends up with what is true, and hears of changes |
+| killed | the host is killed in the middle of a read, which ends with an error; once it is started anew, as in restart |
 | close | cleanly |
 
 Ways: `http` is `wharf serve`; `stdio` is `wharf serve --stdio`, started by the client; `attached` is `wharf serve --stdio --attach URL`, started

@@ -32,8 +32,8 @@ use super::{
 };
 
 /// Plays a round, and reports it as a driver does.
-pub(super) async fn play(protocol: &'static str, target: Target, report: mpsc::Sender<Line>, restarted: oneshot::Receiver<()>) {
-    let mut round = Round::new(protocol, target, report.clone(), restarted);
+pub(super) async fn play(protocol: &'static str, target: Target, report: mpsc::Sender<Line>, done: mpsc::Receiver<()>) {
+    let mut round = Round::new(protocol, target, report.clone(), done);
     for step in STEPS {
         let began = Instant::now();
         let ended = match timeout(steps::STEP_LIMIT, round.step(step)).await {
