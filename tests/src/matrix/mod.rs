@@ -15,8 +15,10 @@ mod rmcp;
 mod round;
 mod told;
 
+pub(crate) use clients::Driver;
 pub use clients::{CLIENTS, Client, Way};
 pub use known::Known;
+pub(crate) use rmcp::lab_round;
 pub use round::whole_rounds;
 
 /// The steps of a round, in the order in which they are reported.

@@ -3,6 +3,7 @@
 //! The steps are those of the drivers in `tests/clients/`; what is rmcp's own is in [`Connection`].
 
 mod heard;
+mod lab;
 mod steps;
 
 use std::{sync::Arc, time::Instant};
@@ -24,6 +25,7 @@ use tokio::{
     time::timeout,
 };
 
+pub(crate) use self::lab::full_round as lab_round;
 use self::{heard::Heard, steps::Round};
 use super::{
     STEPS,
