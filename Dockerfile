@@ -3,10 +3,9 @@
 #   docker build -t wharf .
 #   docker run --rm -p 127.0.0.1:8089:8089 -v ./plugins:/plugins:ro wharf
 FROM rust:1.95-slim-bookworm AS build
-RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN cargo build --locked --release --bin wharf
+RUN cargo build --locked --release --package wharf
 RUN sh deploy/rootfs.sh target/release/wharf /rootfs
 
 FROM scratch

@@ -18,7 +18,7 @@ die() {
 binary=$1
 root=$2
 here=$(dirname "$0")
-[ -x "$binary" ] || die "there is no program $binary: build it, with \`cargo build --release --bin wharf\`"
+[ -x "$binary" ] || die "there is no program $binary: build it, with \`cargo build --release --package wharf\`"
 mkdir -p "$root"
 [ -z "$(ls -A "$root")" ] || die "$root is not empty"
 [ "$(id -u)" = 0 ] || die "run it as root: the cache in it belongs to user $user"

@@ -1,7 +1,13 @@
 //! The container image without a container engine: its root file system, made by the script that the image is made with, serves; and the
 //! files that say how it is built and run agree.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Stdio};
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::Stdio,
+};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -136,7 +142,8 @@ async fn hindrance() -> Option<String> {
 #[tokio::test]
 async fn a_host_in_the_images_root_file_system_serves_and_is_well() -> Result<()> {
     if let Some(why) = hindrance().await {
-        eprintln!("SKIPPED, since it takes root, or the capabilities to mount and to change the root folder: {why}");
+        // Past what the test run captures: it is to be seen.
+        writeln!(io::stderr(), "SKIPPED: a root file system takes root, or the rights to mount and to change the root folder: {why}")?;
         return Ok(());
     }
     let image = Image::read()?;
