@@ -101,7 +101,7 @@ async fn open(server: &Server, what: What, many: usize) -> Result<Vec<TcpStream>
             What::Session => {}
             What::Stream => expect(own.begin(&mcp::stream(address, &session)).await?.0)?,
             What::Listen => {
-                expect(own.begin(&mcp::listen(address, &format!("texts://entry/{:06}", number % 50 + 10))).await?.0)?;
+                expect(own.begin(&mcp::listen(address, &format!("texts://entry/{:06}", number % 50 + 20))).await?.0)?;
                 own.wait_for(b"acknowledged").await?;
             }
         }

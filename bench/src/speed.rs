@@ -15,6 +15,8 @@ use crate::{
 };
 
 const SIZES: [(&str, usize); 4] = [("256", 256), ("4096", 4 << 10), ("65536", 64 << 10), ("1048576", 1 << 20)];
+/// How the component answers: see `tests/guests/texts`. The lane's name, and that of its texts.
+const KINDS: [(&str, &str); 3] = [("wharf, new", "new"), ("wharf, same", "same"), ("wharf, kept", "kept")];
 const LISTS: [usize; 2] = [100, 10_000];
 const CONNECTIONS: [usize; 2] = [1, 32];
 
@@ -48,7 +50,8 @@ struct Lane<'a> {
     computed: Option<Duration>,
 }
 
-/// `resources/read`, of each size, in both eras, on one connection and on many.
+/// `resources/read`, of each size, in both eras, on one connection and on many; of the host in three ways: a text that the provider makes
+/// anew at each read, one of which it says each time that nothing changed, and one that it lets the host keep.
 pub async fn read(options: &Options) -> Result<Table> {
     let folder = tempfile::tempdir()?;
     let wharf = Server::wharf(&options.wharf, &options.component, LISTS[0], &made(folder.path(), "wharf")?)?;
@@ -57,13 +60,15 @@ pub async fn read(options: &Options) -> Result<Table> {
     let legacy = session(&wharf).await?;
     for (name, size) in SIZES {
         for era in [&Era::Modern, &legacy] {
-            let (body, message) = answer(&read_request(&wharf, "/mcp", era, name), &wharf).await?;
-            let text = message["result"]["contents"][0]["text"].as_str().with_context(|| format!("no text in {message}"))?;
-            if text.len() != size {
-                bail!("{} bytes of text instead of {size}", text.len());
+            for (_, kind) in KINDS {
+                let (body, message) = answer(&read_request(&wharf, "/mcp", era, &format!("{kind}/{name}")), &wharf).await?;
+                let text = message["result"]["contents"][0]["text"].as_str().with_context(|| format!("no text in {message}"))?;
+                if text.len() != size {
+                    bail!("{} bytes of text instead of {size}", text.len());
+                }
+                fs::write(shared.join(format!("{name}-{}.json", era.name())), body)?;
+                fs::write(shared.join(format!("{name}.txt")), text)?;
             }
-            fs::write(shared.join(format!("{name}-{}.json", era.name())), body)?;
-            fs::write(shared.join(format!("{name}.txt")), text)?;
         }
     }
     let (axum, rmcp) = (Server::rival("axum", &shared)?, Server::rival("rmcp", &shared)?);
@@ -72,13 +77,15 @@ pub async fn read(options: &Options) -> Result<Table> {
     let mut table = Table::default();
     for (name, size) in SIZES {
         for (era, rmcp_era) in [(&Era::Modern, &Era::Modern), (&legacy, &rmcp_legacy)] {
-            let lanes = [
+            let rivals = [
                 ("axum", &axum, format!("/ready/{name}-{}", era.name()), era),
                 ("axum + JSON", &axum, "/json".to_owned(), era),
-                ("wharf", &wharf, "/mcp".to_owned(), era),
                 ("rmcp", &rmcp, "/mcp".to_owned(), rmcp_era),
             ];
-            let lanes = lanes.map(|(lane, server, path, era)| (lane, server, read_request(server, &path, era, name)));
+            let [axum_lane, json_lane, rmcp_lane] =
+                rivals.map(|(lane, server, path, era)| (lane, server, read_request(server, &path, era, name)));
+            let own = KINDS.map(|(lane, kind)| (lane, &wharf, read_request(&wharf, "/mcp", era, &format!("{kind}/{name}"))));
+            let lanes: Vec<_> = [axum_lane, json_lane].into_iter().chain(own).chain([rmcp_lane]).collect();
             for connections in CONNECTIONS {
                 let case = format!("read {}", bytes(size));
                 race(&mut table, options, &case, era, connections, &lanes).await?;

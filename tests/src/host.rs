@@ -184,9 +184,17 @@ impl Host {
     ///
     /// # Errors
     /// As [`Setup::start`].
-    pub async fn restart(mut self) -> Result<Self> {
+    pub async fn restart(self) -> Result<Self> {
+        self.kill().await?.start().await
+    }
+
+    /// Kills it.
+    ///
+    /// # Errors
+    /// It does not die.
+    pub(crate) async fn kill(mut self) -> Result<Dead> {
         within("the host's death", async { Ok(self.child.kill().await?) }).await?;
-        Self::run(self.folder, &self.address).await
+        Ok(Dead { folder: self.folder, address: self.address })
     }
 
     /// Sends a signal, as `kill` names it, and waits for the end.
@@ -201,6 +209,19 @@ impl Host {
         }
         let status = within("the host's end", async { Ok(self.child.wait().await?) }).await.with_context(|| self.log())?;
         Ok((status, self.log()))
+    }
+}
+
+/// What a host was started with that has been killed.
+pub(crate) struct Dead {
+    folder: TempDir,
+    address: String,
+}
+
+impl Dead {
+    /// Starts it anew at the same address.
+    pub async fn start(self) -> Result<Host> {
+        Host::run(self.folder, &self.address).await
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
 use super::{
     Caller, Candidate, Catalog, Snapshot,
-    readings::{Found, Kept},
+    readings::{Form, Found, Kept},
 };
 use crate::{
     provider::{Contents, Error, Moment, ReadRequest, Reading, Reuse, Source, guarded},
@@ -36,6 +37,14 @@ pub struct Answered {
     pub reuse: Duration,
     /// Whether caches may share it: the user said that the provider says the same to everyone.
     pub public: bool,
+    form: Option<Arc<Form>>,
+}
+
+impl Answered {
+    /// Whether the same answer may be given again, so that [`Catalog::encoded`] keeps its form.
+    pub fn may_come_again(&self) -> bool {
+        self.form.is_some()
+    }
 }
 
 /// Why a read gave nothing.
@@ -133,7 +142,7 @@ impl Catalog {
     async fn read_at(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Error> {
         let Candidate { source, provider, ledger, .. } = candidate;
         let mut kept = match self.readings.find(*source, uri, ledger, provider.offers().live) {
-            Found::Fresh(contents, reuse) => return Ok(Answered { contents, reuse, public: candidate.public }),
+            Found::Fresh { contents, form, left } => return Ok(Answered { contents, reuse: left, public: candidate.public, form }),
             Found::Stale(kept) => Some(kept),
             Found::Nothing => None,
         };
@@ -171,6 +180,21 @@ impl Catalog {
         }
     }
 
+    /// An answer in the form in which it goes out, which `encode` makes of its contents, and of nothing else: of an answer that may come again
+    /// the form is kept beside it. So all who call this have to want the same form.
+    ///
+    /// # Errors
+    /// Those of `encode`.
+    pub fn encoded<E>(&self, answered: &Answered, encode: impl FnOnce(&[Contents]) -> Result<Bytes, E>) -> Result<Bytes, E> {
+        let Some(form) = &answered.form else { return encode(&answered.contents) };
+        if let Some(bytes) = form.get() {
+            return Ok(bytes);
+        }
+        let bytes = encode(&answered.contents)?;
+        self.readings.keep_form(form, bytes.clone());
+        Ok(bytes)
+    }
+
     /// Whether a new owner answers, byte for byte, what was answered last on behalf of the one before, so that nobody need be told that it
     /// changed hands (law 5). To be called once the new one watches. False where no last answer is kept, and where it takes too long to tell.
     pub(crate) async fn answers_as_before(&self, before: Source, candidate: &Candidate, uri: &Arc<str>) -> bool {
@@ -189,19 +213,19 @@ impl Catalog {
 }
 
 /// What a provider said, made whole by what the list says.
-fn taken(Reading { mut contents, version, reuse }: Reading, candidate: &Candidate, uri: &Arc<str>, moment: Moment) -> Kept {
-    for part in &mut contents {
+fn taken(mut reading: Reading, candidate: &Candidate, uri: &Arc<str>, moment: Moment) -> Kept {
+    for part in &mut reading.contents {
         part.uri.get_or_insert_with(|| uri.clone());
         if part.mime_type.is_none() {
             part.mime_type.clone_from(&candidate.mime_type);
         }
     }
-    Kept::new(uri, contents, version, reuse, moment)
+    Kept::new(candidate.source, uri, reading, moment)
 }
 
 impl Kept {
     fn answered(&self, public: bool) -> Answered {
-        Answered { contents: self.contents.clone(), reuse: remaining(self.reuse), public }
+        Answered { contents: self.contents.clone(), reuse: remaining(self.reuse), public, form: self.form.clone() }
     }
 }
 

@@ -3,38 +3,61 @@
 //!
 //! Invariant (law 7): a kept answer is given again only if nothing was announced for its URI since its call began, by the same generation
 //! and instance; one that is good until announced only while the watch holds that held when its call began. A version is handed back only to
-//! the generation that gave it, and if the provider is live, to the instance.
+//! the generation that gave it, and if the provider is live, to the instance. The form of an answer is made of its contents and of nothing
+//! else, and comes and goes with them; it counts in the same cap.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
+use bytes::Bytes;
 use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::provider::{Contents, Ledger, Moment, Reuse, Source};
+use crate::provider::{Contents, Ledger, Moment, Reading, Reuse, Source};
 
-/// What all kept answers may take together; past it the ones longest unused go.
+/// What all kept answers may take together, with their forms; past it the ones longest unused go.
 pub const KEPT_BYTES: usize = 64 << 20;
-/// What one may take; a larger one is not kept.
+/// What one may take; a larger one is not kept, and neither is a form that would take it past this.
 pub const KEPT_ANSWER_BYTES: usize = 8 << 20;
 
 /// An answer, and what it is good for.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub contents: Arc<Vec<Contents>>,
+    /// None if the answer is never given again.
+    pub form: Option<Arc<Form>>,
     pub version: Option<String>,
     pub reuse: Option<Reuse>,
     /// When its call began.
     pub moment: Moment,
     /// When its time of reuse began.
     pub since: Instant,
-    bytes: usize,
+    /// What it takes without its form.
+    own_bytes: usize,
+}
+
+/// The form in which a kept answer goes out.
+#[derive(Debug)]
+pub(super) struct Form {
+    key: Key,
+    /// Set only while the state is locked, since it counts from then on.
+    bytes: OnceLock<Bytes>,
+}
+
+impl Form {
+    /// It, if it is there.
+    pub(super) fn get(&self) -> Option<Bytes> {
+        self.bytes.get().cloned()
+    }
 }
 
 /// What is kept for a URI at one moment.
 pub(super) enum Found {
     /// It may be given again as it is; what remains of its time.
-    Fresh(Arc<Vec<Contents>>, Duration),
+    Fresh { contents: Arc<Vec<Contents>>, form: Option<Arc<Form>>, left: Duration },
     /// The provider may say that it still holds.
     Stale(Kept),
     /// Nothing of use.
@@ -75,7 +98,7 @@ impl Readings {
             None => None,
         };
         match left {
-            Some(left) => Found::Fresh(kept.contents.clone(), left),
+            Some(left) => Found::Fresh { contents: kept.contents.clone(), form: kept.form.clone(), left },
             None if kept.version.is_some() && (!live || kept.moment.instance == now.instance) => Found::Stale(kept.clone()),
             None => Found::Nothing,
         }
@@ -95,20 +118,36 @@ impl Readings {
             return;
         }
         state.remove(&key);
-        if !useful || kept.bytes > KEPT_ANSWER_BYTES {
+        if !useful || kept.bytes() > KEPT_ANSWER_BYTES {
             return;
         }
-        state.bytes += kept.bytes;
+        state.bytes += kept.bytes();
         state.kept.put(key, kept);
-        while state.bytes > KEPT_BYTES {
-            let Some((_, oldest)) = state.kept.pop_lru() else { break };
-            state.bytes -= oldest.bytes;
+        state.fit();
+    }
+
+    /// Keeps the form of an answer, as long as the answer itself.
+    pub(super) fn keep_form(&self, form: &Arc<Form>, bytes: Bytes) {
+        let mut state = self.state.lock();
+        let is_of = |kept: &&Kept| kept.form.as_ref().is_some_and(|own| Arc::ptr_eq(own, form));
+        let Some(kept) = state.kept.peek(&form.key).filter(is_of) else { return };
+        let length = bytes.len();
+        if kept.bytes() + length <= KEPT_ANSWER_BYTES && form.bytes.set(bytes).is_ok() {
+            state.bytes += length;
+            state.fit();
         }
     }
 
     /// The last answer that was served, if it is kept.
     pub(super) fn last(&self, source: Source, uri: &Arc<str>) -> Option<Arc<Vec<Contents>>> {
         self.state.lock().kept.peek(&(source, uri.clone())).map(|kept| kept.contents.clone())
+    }
+
+    /// What counts, and what is there.
+    #[cfg(test)]
+    pub(super) fn counted(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.bytes, state.kept.iter().map(|(_, kept)| kept.bytes()).sum())
     }
 
     /// The last answer was an error.
@@ -120,16 +159,30 @@ impl Readings {
 impl State {
     fn remove(&mut self, key: &Key) {
         if let Some(before) = self.kept.pop(key) {
-            self.bytes -= before.bytes;
+            self.bytes -= before.bytes();
+        }
+    }
+
+    fn fit(&mut self) {
+        while self.bytes > KEPT_BYTES {
+            let Some((_, oldest)) = self.kept.pop_lru() else { break };
+            self.bytes -= oldest.bytes();
         }
     }
 }
 
 impl Kept {
-    pub(super) fn new(uri: &str, contents: Vec<Contents>, version: Option<String>, reuse: Option<Reuse>, moment: Moment) -> Self {
-        let bytes =
+    pub(super) fn new(source: Source, uri: &Arc<str>, reading: Reading, moment: Moment) -> Self {
+        let Reading { contents, version, reuse } = reading;
+        let own_bytes =
             uri.len() + size_of::<Self>() + version.as_deref().map_or(0, str::len) + contents.iter().map(Contents::weight).sum::<usize>();
-        Self { contents: Arc::new(contents), version, reuse, moment, since: Instant::now(), bytes }
+        let given_again = version.is_some() || reuse.is_some();
+        let form = given_again.then(|| Arc::new(Form { key: (source, uri.clone()), bytes: OnceLock::new() }));
+        Self { contents: Arc::new(contents), form, version, reuse, moment, since: Instant::now(), own_bytes }
+    }
+
+    fn bytes(&self) -> usize {
+        self.own_bytes + self.form.as_ref().and_then(|form| form.bytes.get()).map_or(0, Bytes::len)
     }
 
     /// The provider said that it still holds: it is as good as new.

@@ -25,7 +25,7 @@ use tokio::{
 use super::{
     Cache, Event, Reply, Server,
     cancelling::Registered,
-    encode::{Answer, Each},
+    encode::{Answer, Each, Encoded},
     era::Era,
     error::RpcError,
     message::{ID_CAP, Params, Request},
@@ -39,7 +39,7 @@ use crate::tools::{Content, Link, Outcome, ToolResult, Waiting};
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// `tools/list`: one page.
-pub fn list(server: &Server, era: Era, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+pub fn list(server: &Server, era: Era, request: &Request<'_>) -> Result<Encoded, RpcError> {
     let Some((_, definitions)) = &server.tools else { return resources::nothing(server, era, request, "tools") };
     if Params::optional_text("cursor", request.params()?.cursor)?.is_some() {
         return Err(crate::catalog::CursorError.into());
@@ -62,19 +62,21 @@ pub async fn call(server: &Server, era: Era, request: &Request<'_>, session: Opt
         None => begin(server, request).await,
     };
     match begun {
-        Ok(Outcome::Done(result)) => Reply::of(request.id, write(era, request.id.as_json(), &server.texts.server, &result)),
+        Ok(Outcome::Done(result)) => {
+            Reply::of(request.id, write(era, request.id.as_json(), &server.texts.server, &result).map(Encoded::from))
+        }
         Ok(Outcome::Waiting(waiting)) => Reply::Calling(CallStream::new(server, era, request, waiting, session, registered)),
         Err(error) => Reply::error(request.id, &error),
     }
 }
 
 /// `tools/call` where no stream can be: waits to the end.
-pub async fn answer(server: &Server, era: Era, request: &Request<'_>, session: &Arc<Session>) -> Result<Vec<u8>, RpcError> {
+pub async fn answer(server: &Server, era: Era, request: &Request<'_>, session: &Arc<Session>) -> Result<Encoded, RpcError> {
     let result = match begin(server, request).await? {
         Outcome::Done(result) => result,
         Outcome::Waiting(waiting) => waiting.run(stopped(server.stop.subscribe(), Some(session.over()), Arc::default())).await,
     };
-    write(era, request.id.as_json(), &server.texts.server, &result)
+    write(era, request.id.as_json(), &server.texts.server, &result).map(Encoded::from)
 }
 
 async fn begin(server: &Server, request: &Request<'_>) -> Result<Outcome, RpcError> {

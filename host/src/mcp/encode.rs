@@ -1,15 +1,19 @@
 //! Writing answers: MCP's JSON of resources, templates and contents, and the frame around a result.
 //!
-//! Invariants: an answer is written once, into one buffer, borrowing from the catalog's values; nothing is built as a tree first. A field
-//! that the provider did not give is left out, never null.
+//! Invariants: an answer is written once, into one buffer, borrowing from the catalog's values; nothing is built as a tree first. What is
+//! the same in many answers is written once for all of them, and stands at their end. A field that the provider did not give is left out,
+//! never null.
 
+mod encoded;
 mod text;
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use bytes::Bytes;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
+pub use self::encoded::Encoded;
 use super::{error::RpcError, message::Id};
 use crate::{
     provider::{Annotations, Body, Contents, Icon, IconTheme, ResourceInfo, Role, TemplateInfo},
@@ -20,6 +24,8 @@ use crate::{
 const YEAR_10000: u64 = 253_402_300_800_000;
 /// Room for the frame of an answer and a small result, so that most are written without growing.
 const FRAME: usize = 512;
+/// What ends a message after the last field of its result.
+pub const END: &[u8] = b"}}";
 
 /// A result being written.
 pub struct Answer {
@@ -76,8 +82,14 @@ impl Answer {
 
     /// The whole message.
     pub fn finish(mut self) -> Vec<u8> {
-        self.out.extend_from_slice(b"}}");
+        self.out.extend_from_slice(END);
         self.out
+    }
+
+    /// The whole message with one more field, whose JSON is there already, with [`END`] behind it.
+    pub fn finish_with(mut self, field: &'static str, json_and_end: Bytes) -> Encoded {
+        self.name(field);
+        Encoded::new(self.out, json_and_end)
     }
 
     fn comma(&mut self) {
@@ -193,6 +205,14 @@ pub fn contents(contents: &[Contents], asked: &str) -> Result<Vec<u8>, serde_jso
     let mut out = Vec::with_capacity(FRAME + expected(contents));
     write_contents(&mut out, contents, asked)?;
     Ok(out)
+}
+
+/// Likewise, with [`END`] behind it.
+pub fn contents_and_end(contents: &[Contents], asked: &str) -> Result<Bytes, serde_json::Error> {
+    let mut out = self::contents(contents, asked)?;
+    out.extend_from_slice(END);
+    // It is kept: the room that was left for more is given back.
+    Ok(out.into_boxed_slice().into())
 }
 
 fn write_contents(out: &mut Vec<u8>, contents: &[Contents], asked: &str) -> Result<(), serde_json::Error> {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{
     Envelope, Reply, Server, calls,
     cancelling::cancelled,
-    encode::{self, Answer},
+    encode::{self, Answer, Encoded},
     era::{BATCHES, Era, LEGACY, Said, negotiate},
     error::{RpcError, Status},
     message::{Id, Message, Params, Rejected, Request, parse_one},
@@ -85,7 +85,7 @@ pub fn notified(session: &Session, method: &str, message: &[u8]) {
 }
 
 /// Answers a session's request. Requests are served before `notifications/initialized`: HTTP keeps no order between the two.
-pub async fn answer(server: &Server, session: &Arc<Session>, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+pub async fn answer(server: &Server, session: &Arc<Session>, request: &Request<'_>) -> Result<Encoded, RpcError> {
     let era = Era::Legacy;
     match &*request.method {
         "ping" => Ok(empty(request)),
@@ -125,39 +125,40 @@ pub async fn batch(server: &Server, session: &Arc<Session>, entries: &[&RawValue
     while let Some(one) = answers.next().await {
         let Some((id, mut answer)) = one else { continue };
         if all.len() + answer.len() > BATCH_BYTES {
-            answer = encode::error(id, &RpcError::limit("The answers to this batch are too large: ask for each by itself", BATCH_BYTES));
+            let error = RpcError::limit("The answers to this batch are too large: ask for each by itself", BATCH_BYTES);
+            answer = encode::error(id, &error).into();
         }
         if all.len() > 1 {
             all.push(b',');
         }
-        all.append(&mut answer);
+        answer.append_to(&mut all);
     }
     if all.len() == 1 {
         return Reply::Accepted;
     }
     all.push(b']');
-    Reply::Message(Status::Ok, all)
+    Reply::Message(Status::Ok, all.into())
 }
 
 /// The answer to one entry of a batch, if it wants one.
-async fn answer_entry<'a>(server: &Server, session: &Arc<Session>, text: &'a str) -> Option<(Id<'a>, Vec<u8>)> {
+async fn answer_entry<'a>(server: &Server, session: &Arc<Session>, text: &'a str) -> Option<(Id<'a>, Encoded)> {
     match parse_one(text) {
         Ok(Message::Request(request)) => {
             let result = match &*request.method {
                 "initialize" => Err(RpcError::invalid_request("`initialize` has no place in a batch")),
                 _ => session.waiting().wait(request.id, answer(server, session, &request)).await?,
             };
-            Some((request.id, result.unwrap_or_else(|error| encode::error(request.id, &error))))
+            Some((request.id, result.unwrap_or_else(|error| encode::error(request.id, &error).into())))
         }
         Ok(Message::Notification(method)) => {
             notified(session, &method, text.as_bytes());
             None
         }
         Ok(Message::Response) => None,
-        Err(Rejected { id, error }) => Some((id, encode::error(id, &error))),
+        Err(Rejected { id, error }) => Some((id, encode::error(id, &error).into())),
     }
 }
 
-fn empty(request: &Request<'_>) -> Vec<u8> {
-    Answer::begin(request.id, 0).finish()
+fn empty(request: &Request<'_>) -> Encoded {
+    Answer::begin(request.id, 0).finish().into()
 }

@@ -45,7 +45,7 @@ pub use self::{
     sessions::{EventId, SessionStream},
 };
 use self::{
-    encode::Answer,
+    encode::{Answer, Encoded},
     era::{Era, Said},
     error::{RpcError, Status},
     message::{Id, Incoming, Message, Rejected},
@@ -106,7 +106,7 @@ pub struct Envelope<'a> {
 /// What goes back for one message, or one batch.
 pub enum Reply {
     /// A message.
-    Message(Status, Vec<u8>),
+    Message(Status, Encoded),
     /// The answer to `initialize`, and the id of the session it began.
     Session(String, Vec<u8>),
     /// It was taken, and there is nothing to say.
@@ -354,14 +354,19 @@ impl Server {
     }
 
     /// Ends it. What has no [`Cache`] is not for keeping.
-    fn finish(&self, era: Era, mut answer: Answer, cache: Option<Cache>) -> Vec<u8> {
+    fn finish(&self, era: Era, mut answer: Answer, cache: Option<Cache>) -> Encoded {
+        self.frame(era, &mut answer, cache);
+        answer.finish().into()
+    }
+
+    /// Adds what all results of the era have.
+    fn frame(&self, era: Era, answer: &mut Answer, cache: Option<Cache>) {
         if era == Era::Modern {
             if let Some(Cache { reuse, scope }) = cache {
                 answer.fields(&format!("\"ttlMs\":{},\"cacheScope\":\"{scope}\"", reuse.as_millis()));
             }
             answer.object("_meta", &self.texts.server);
         }
-        answer.finish()
     }
 }
 
@@ -373,10 +378,10 @@ impl Drop for Server {
 
 impl Reply {
     fn error(id: Id<'_>, error: &RpcError) -> Self {
-        Self::Message(error.status, encode::error(id, error))
+        Self::Message(error.status, encode::error(id, error).into())
     }
 
-    fn of(id: Id<'_>, answer: Result<Vec<u8>, RpcError>) -> Self {
+    fn of(id: Id<'_>, answer: Result<Encoded, RpcError>) -> Self {
         answer.map_or_else(|error| Self::error(id, &error), |message| Self::Message(Status::Ok, message))
     }
 }

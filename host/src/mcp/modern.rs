@@ -9,6 +9,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 
 use super::{
     Cache, Envelope, Reply, Server, calls,
+    encode::Encoded,
     era::{Era, MODERN, Said},
     error::RpcError,
     listens,
@@ -44,7 +45,7 @@ pub async fn answer(server: &Server, request: &Request<'_>, envelope: Option<&En
     Reply::of(request.id, answer)
 }
 
-fn discover(server: &Server, request: &Request<'_>) -> Vec<u8> {
+fn discover(server: &Server, request: &Request<'_>) -> Encoded {
     let mut answer = server.begin(Era::Modern, request.id, server.texts.discover.len());
     answer.fields(&server.texts.discover);
     server.finish(Era::Modern, answer, Some(Cache { reuse: DISCOVERED_FOR, scope: "public" }))

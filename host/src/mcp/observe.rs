@@ -103,7 +103,7 @@ pub(super) async fn post(server: &Server, observer: &Arc<dyn Observer>, body: &[
             Reply::Session(id, message)
         }
         (Reply::Message(status, message), Some(connection)) => {
-            observer.sent(&connection, &message);
+            observer.sent(&connection, &message.whole());
             Reply::Message(status, message)
         }
         (Reply::Listening(stream), Some(connection)) => {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::encode::{Each, ResourceJson, TemplateJson};
+use super::encode::{END, Each, ResourceJson, TemplateJson};
 use crate::catalog::Page;
 
 /// JSON kept, in bytes. Past it the pages written longest ago go: those of older lists come first. A page is at most some hundred
@@ -45,13 +45,13 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The page's entries as a JSON array.
-    pub fn json(&self, kind: Kind, page: &Page) -> Result<Bytes, serde_json::Error> {
+    /// The page's entries as a JSON array, with [`END`] behind it.
+    pub fn json_and_end(&self, kind: Kind, page: &Page) -> Result<Bytes, serde_json::Error> {
         let key = Key { number: page.list.number, kind, start: page.range.start, end: page.range.end };
         if let Some((_, json)) = self.kept.lock().pages.iter().rev().find(|(known, _)| *known == key) {
             return Ok(json.clone());
         }
-        let json = Bytes::from(match kind {
+        let mut json = match kind {
             Kind::Resources => {
                 let entries = page.list.resources.get(page.range.clone()).unwrap_or_default();
                 serde_json::to_vec(&Each(|| entries.iter().map(|info| ResourceJson(info))))
@@ -60,7 +60,10 @@ impl Pages {
                 let entries = page.list.templates.get(page.range.clone()).unwrap_or_default();
                 serde_json::to_vec(&Each(|| entries.iter().map(|info| TemplateJson(info))))
             }
-        }?);
+        }?;
+        json.extend_from_slice(END);
+        // It is kept: the room that was left for more is given back.
+        let json = Bytes::from(json.into_boxed_slice());
         self.kept.lock().keep(key, json.clone());
         Ok(json)
     }
@@ -104,12 +107,12 @@ mod tests {
     fn a_page_is_written_once_per_change() {
         let pages = Pages::default();
         let old = list(1, "old");
-        let first = pages.json(Kind::Resources, &page(&old, 0..2)).unwrap();
-        assert_eq!(&first[..], br#"[{"uri":"x://0","name":"old"},{"uri":"x://1","name":"old"}]"#);
-        assert_eq!(pages.json(Kind::Resources, &page(&old, 0..2)).unwrap().as_ptr(), first.as_ptr());
-        assert_ne!(pages.json(Kind::Resources, &page(&old, 2..4)).unwrap(), first);
-        assert_eq!(&pages.json(Kind::Templates, &page(&old, 0..1)).unwrap()[..], br#"[{"uriTemplate":"x://{a}","name":"old"}]"#);
-        let new = pages.json(Kind::Resources, &page(&list(2, "new"), 0..2)).unwrap();
+        let first = pages.json_and_end(Kind::Resources, &page(&old, 0..2)).unwrap();
+        assert_eq!(&first[..], br#"[{"uri":"x://0","name":"old"},{"uri":"x://1","name":"old"}]}}"#);
+        assert_eq!(pages.json_and_end(Kind::Resources, &page(&old, 0..2)).unwrap().as_ptr(), first.as_ptr());
+        assert_ne!(pages.json_and_end(Kind::Resources, &page(&old, 2..4)).unwrap(), first);
+        assert_eq!(&pages.json_and_end(Kind::Templates, &page(&old, 0..1)).unwrap()[..], br#"[{"uriTemplate":"x://{a}","name":"old"}]}}"#);
+        let new = pages.json_and_end(Kind::Resources, &page(&list(2, "new"), 0..2)).unwrap();
         assert!(String::from_utf8_lossy(&new).contains("new"));
     }
 
@@ -118,19 +121,19 @@ mod tests {
         let pages = Pages::default();
         let name = "n".repeat(KEPT / 16);
         for number in 0..20 {
-            pages.json(Kind::Resources, &page(&list(number, &name), 0..4)).unwrap();
+            pages.json_and_end(Kind::Resources, &page(&list(number, &name), 0..4)).unwrap();
         }
         let kept = pages.kept.lock();
         assert!(kept.bytes <= KEPT && kept.pages.len() < 5);
         assert_eq!(kept.bytes, kept.pages.iter().map(|(_, json)| json.len()).sum::<usize>());
         drop(kept);
-        let huge = pages.json(Kind::Resources, &page(&list(99, &"n".repeat(KEPT)), 0..1)).unwrap();
+        let huge = pages.json_and_end(Kind::Resources, &page(&list(99, &"n".repeat(KEPT)), 0..1)).unwrap();
         assert!(huge.len() > KEPT, "served, though too large to be kept");
         assert!(pages.kept.lock().pages.iter().all(|(key, _)| key.number != 99));
     }
 
     #[test]
     fn a_range_beyond_the_list_is_empty_not_a_panic() {
-        assert_eq!(&Pages::default().json(Kind::Resources, &page(&list(1, "a"), 3..9)).unwrap()[..], b"[]");
+        assert_eq!(&Pages::default().json_and_end(Kind::Resources, &page(&list(1, "a"), 3..9)).unwrap()[..], b"[]}}");
     }
 }

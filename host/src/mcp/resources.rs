@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    Cache, Server, encode,
+    Cache, Server,
+    encode::{self, Encoded},
     era::Era,
     error::{RpcError, short},
     message::{Params, Request, text_of},
@@ -17,33 +18,39 @@ use super::{
 use crate::provider::Completion;
 
 /// `resources/list` and `resources/templates/list`.
-pub async fn list(server: &Server, era: Era, request: &Request<'_>, kind: Kind) -> Result<Vec<u8>, RpcError> {
+pub async fn list(server: &Server, era: Era, request: &Request<'_>, kind: Kind) -> Result<Encoded, RpcError> {
     let cursor = Params::optional_text("cursor", request.params()?.cursor)?;
     let caller = server.caller();
     let (field, page) = match kind {
         Kind::Resources => ("resources", server.catalog.resources(&caller, cursor.as_deref()).await?),
         Kind::Templates => ("resourceTemplates", server.catalog.templates(&caller, cursor.as_deref()).await?),
     };
-    let json = server.pages.json(kind, &page)?;
-    let mut answer = server.begin(era, request.id, json.len());
-    answer.raw(field, &json);
+    let json_and_end = server.pages.json_and_end(kind, &page)?;
+    let mut answer = server.begin(era, request.id, 0);
     if let Some(next) = &page.next {
         answer.field("nextCursor", next)?;
     }
-    Ok(server.finish(era, answer, Some(Cache::private(Duration::ZERO))))
+    server.frame(era, &mut answer, Some(Cache::private(Duration::ZERO)));
+    Ok(answer.finish_with(field, json_and_end))
 }
 
 /// `resources/read`.
-pub async fn read(server: &Server, era: Era, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+pub async fn read(server: &Server, era: Era, request: &Request<'_>) -> Result<Encoded, RpcError> {
     let uri = Params::text("uri", request.params()?.uri)?;
     let read = server.catalog.read(&server.caller(), &uri).await.map_err(|error| RpcError::from_read(era, &uri, &error))?;
-    let mut answer = server.begin(era, request.id, encode::expected(&read.contents));
+    let again = read.may_come_again();
+    let mut answer = server.begin(era, request.id, if again { 0 } else { encode::expected(&read.contents) });
+    server.frame(era, &mut answer, Some(Cache::of(read.reuse, read.public)));
+    if again {
+        let contents = server.catalog.encoded(&read, |contents| encode::contents_and_end(contents, &uri))?;
+        return Ok(answer.finish_with("contents", contents));
+    }
     answer.contents(&read.contents, &uri)?;
-    Ok(server.finish(era, answer, Some(Cache::of(read.reuse, read.public))))
+    Ok(answer.finish().into())
 }
 
 /// `tools/list` and `prompts/list`: there are none, and there is one page of them.
-pub fn nothing(server: &Server, era: Era, request: &Request<'_>, field: &'static str) -> Result<Vec<u8>, RpcError> {
+pub fn nothing(server: &Server, era: Era, request: &Request<'_>, field: &'static str) -> Result<Encoded, RpcError> {
     if Params::optional_text("cursor", request.params()?.cursor)?.is_some() {
         return Err(crate::catalog::CursorError.into());
     }
@@ -97,7 +104,7 @@ struct CompletionJson<'a> {
 }
 
 /// `completion/complete`, for the variables of templates.
-pub async fn complete(server: &Server, era: Era, request: &Request<'_>) -> Result<Vec<u8>, RpcError> {
+pub async fn complete(server: &Server, era: Era, request: &Request<'_>) -> Result<Encoded, RpcError> {
     let params = request.params()?;
     let reference: Reference<'_> = Params::object("ref", params.reference)?;
     let argument: Argument<'_> = Params::object("argument", params.argument)?;

@@ -10,6 +10,7 @@ mod bad_sessions;
 mod completing;
 mod framing;
 mod ids;
+mod kept;
 mod legacy;
 mod lifetimes;
 mod meta;

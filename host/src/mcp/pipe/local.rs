@@ -55,7 +55,7 @@ impl Local {
                     let stream = session.stream(None, self.server.stopping());
                     Legacy { session, stream }
                 });
-                Outcome::Message(answer)
+                Outcome::Message(answer.into())
             }
             reply => outcome(reply),
         }
@@ -90,7 +90,7 @@ impl Backend for Local {
             let Some(request) = request(&line) else { return Outcome::Nothing };
             match session {
                 Some(session) => outcome(legacy::reply(&server, &session, &request).await),
-                None => Outcome::Message(encode::error(request.id, &RpcError::session_not_found())),
+                None => Outcome::Message(encode::error(request.id, &RpcError::session_not_found()).into()),
             }
         }
         .boxed()
@@ -102,7 +102,7 @@ impl Backend for Local {
             let Ok(Incoming::Batch(entries)) = parse(&line) else { return Outcome::Nothing };
             match session {
                 Some(session) => outcome(legacy::batch(&server, &session, &entries).await),
-                None => Outcome::Message(encode::error(Id::NULL, &RpcError::session_not_found())),
+                None => Outcome::Message(encode::error(Id::NULL, &RpcError::session_not_found()).into()),
             }
         }
         .boxed()
@@ -175,7 +175,8 @@ fn request(line: &[u8]) -> Option<Request<'_>> {
 
 fn outcome(reply: Reply) -> Outcome<LocalListen> {
     match reply {
-        Reply::Message(_, message) | Reply::Session(_, message) => Outcome::Message(message),
+        Reply::Message(_, message) => Outcome::Message(message),
+        Reply::Session(_, message) => Outcome::Message(message.into()),
         Reply::Accepted => Outcome::Nothing,
         Reply::Listening(stream) => Outcome::Listening(LocalListen::Listen(stream)),
         Reply::Calling(stream) => Outcome::Listening(LocalListen::Call(stream)),

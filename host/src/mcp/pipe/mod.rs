@@ -29,7 +29,7 @@ use serde_json::value::RawValue;
 pub use self::local::Local;
 use super::{
     cancelling::{cancelled, comparable},
-    encode::{self, Answer},
+    encode::{self, Answer, Encoded},
     era::{self, Era, Said},
     error::RpcError,
     message::{self, Id, Incoming, Message, Rejected, Request},
@@ -42,7 +42,7 @@ pub const LISTENS: usize = 1024;
 /// What became of a request.
 pub enum Outcome<L> {
     /// Its answer.
-    Message(Vec<u8>),
+    Message(Encoded),
     /// Its answer is a stream, the answer proper being the last message of it: a listen, or a call that waits.
     Listening(L),
     /// It wants none.
@@ -135,7 +135,7 @@ type Done<L> = (Vec<Box<str>>, Option<Outcome<L>>);
 pub struct Pipe<B: Backend> {
     backend: B,
     in_flight: HashMap<Box<str>, InFlight>,
-    ready: VecDeque<Vec<u8>>,
+    ready: VecDeque<Encoded>,
     requests: FuturesUnordered<BoxFuture<'static, Done<B::Listen>>>,
     listens: SelectAll<Open<B::Listen>>,
     /// Whether notifications may be sent: the client has said that it is initialized, or went on without saying so.
@@ -200,7 +200,7 @@ impl<B: Backend> Pipe<B> {
     }
 
     fn refuse(&mut self, id: Id<'_>, error: &RpcError) {
-        self.ready.push_back(encode::error(id, error));
+        self.ready.push_back(encode::error(id, error).into());
     }
 
     fn request(&mut self, request: &Request<'_>, line: &Bytes) {
@@ -224,7 +224,7 @@ impl<B: Backend> Pipe<B> {
                 self.initialized |= request.method != "ping";
                 (self.backend.legacy(line.clone()), true)
             }
-            Era::Legacy if request.method == "ping" => return self.ready.push_back(Answer::begin(request.id, 0).finish()),
+            Era::Legacy if request.method == "ping" => return self.ready.push_back(Answer::begin(request.id, 0).finish().into()),
             Era::Legacy => {
                 let error = RpcError::invalid_request("initialize first, or say the protocol version in `_meta`");
                 return self.refuse(request.id, &error);
@@ -303,7 +303,7 @@ impl<B: Backend> Pipe<B> {
         }
     }
 
-    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Vec<u8>> {
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Encoded> {
         if let Some(message) = self.ready.pop_front() {
             return Poll::Ready(message);
         }
@@ -334,16 +334,16 @@ impl<B: Backend> Pipe<B> {
         Poll::Pending
     }
 
-    fn poll_notice(&mut self, context: &mut Context<'_>) -> Poll<Vec<u8>> {
+    fn poll_notice(&mut self, context: &mut Context<'_>) -> Poll<Encoded> {
         if self.initialized
             && !self.ended
             && let Poll::Ready(notice) = self.backend.poll_notice(context)
         {
-            return Poll::Ready(notice);
+            return Poll::Ready(notice.into());
         }
         while let Poll::Ready(Some(told)) = self.listens.poll_next_unpin(context) {
             match told {
-                Told::Message(message) => return Poll::Ready(message),
+                Told::Message(message) => return Poll::Ready(message.into()),
                 Told::Over(id) => drop(self.in_flight.remove(&id)),
             }
         }
@@ -352,19 +352,19 @@ impl<B: Backend> Pipe<B> {
 }
 
 impl<B: Backend + Unpin> Stream for Pipe<B> {
-    type Item = Vec<u8>;
+    type Item = Encoded;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Encoded>> {
         let polled = self.poll_message(context);
         if let (Poll::Ready(Some(message)), Some(Tapped(tap))) = (&polled, &self.tap) {
-            tap.sent(message);
+            tap.sent(&message.whole());
         }
         polled
     }
 }
 
 impl<B: Backend> Pipe<B> {
-    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Encoded>> {
         let this = self;
         this.notices_first = !this.notices_first;
         if this.notices_first

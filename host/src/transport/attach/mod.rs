@@ -116,7 +116,7 @@ impl Backend for Remote {
             if let Some(older) = older {
                 older.end().await;
             }
-            Outcome::Message(session.open().await)
+            Outcome::Message(session.open().await.into())
         }
         .boxed()
     }
@@ -132,7 +132,7 @@ impl Backend for Remote {
 
     fn batch(&mut self, line: Bytes) -> Work<RemoteStream> {
         let Some(session) = self.session.clone() else { return async { Outcome::Nothing }.boxed() };
-        async move { session.answer_batch(&line).await.map_or(Outcome::Nothing, Outcome::Message) }.boxed()
+        async move { session.answer_batch(&line).await.map_or(Outcome::Nothing, |answer| Outcome::Message(answer.into())) }.boxed()
     }
 
     fn modern(&mut self, line: Bytes) -> Work<RemoteStream> {
@@ -141,16 +141,16 @@ impl Backend for Remote {
             let Some(request) = request(&line) else { return Outcome::Nothing };
             let id = request.id;
             if !is_header(&request.method) {
-                return Outcome::Message(encode::error(id, &RpcError::method_not_found(Era::Modern, &request.method)));
+                return Outcome::Message(encode::error(id, &RpcError::method_not_found(Era::Modern, &request.method)).into());
             }
             let headers = ModernHeaders::of(&request);
             match upstream.send(Method::POST, &headers.list(), line.clone()).await {
-                Ok(Answer::Body(status, _, body)) => Outcome::Message(answered(id, status, &body)),
+                Ok(Answer::Body(status, _, body)) => Outcome::Message(answered(id, status, &body).into()),
                 Ok(Answer::Events(events)) if request.method == "subscriptions/listen" => {
                     Outcome::Listening(RemoteStream::Listen(RemoteListen::new(upstream, headers, &line, id, events)))
                 }
                 Ok(Answer::Events(events)) => Outcome::Listening(RemoteStream::Call(RemoteCall::new(&line, events))),
-                Err(away) => Outcome::Message(unavailable(id, &away)),
+                Err(away) => Outcome::Message(unavailable(id, &away).into()),
             }
         }
         .boxed()

@@ -144,18 +144,21 @@ impl Session {
 
     /// The answer to a request.
     pub(super) async fn answer(&self, request: &Request<'_>, line: &Bytes) -> Outcome<RemoteStream> {
-        Outcome::Message(match self.forward(line).await {
-            Some(Ok(Answer::Events(events))) => return Outcome::Listening(RemoteStream::Call(RemoteCall::new(line, events))),
-            Some(Ok(Answer::Body(status, _, body))) => {
-                let answer = answered(request.id, status, &body);
-                if succeeded(&answer) {
-                    self.note(request);
+        Outcome::Message(
+            match self.forward(line).await {
+                Some(Ok(Answer::Events(events))) => return Outcome::Listening(RemoteStream::Call(RemoteCall::new(line, events))),
+                Some(Ok(Answer::Body(status, _, body))) => {
+                    let answer = answered(request.id, status, &body);
+                    if succeeded(&answer) {
+                        self.note(request);
+                    }
+                    answer
                 }
-                answer
+                Some(Err(away)) => unavailable(request.id, &away),
+                None => encode::error(request.id, &RpcError::invalid_request("initialize first")),
             }
-            Some(Err(away)) => unavailable(request.id, &away),
-            None => encode::error(request.id, &RpcError::invalid_request("initialize first")),
-        })
+            .into(),
+        )
     }
 
     /// The answer to a batch, if it wants one.

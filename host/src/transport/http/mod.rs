@@ -8,6 +8,7 @@ mod accept;
 mod body;
 mod guard;
 mod patient;
+mod pieces;
 mod sse;
 mod timer;
 
@@ -34,7 +35,7 @@ pub use self::{
 use self::{guard::Guard, sse::Sse};
 use crate::mcp::{
     Envelope, Reply, Server,
-    encode::error as error_message,
+    encode::{Encoded, error as error_message},
     era::Said,
     error::{RpcError, Status},
     message::Id,
@@ -175,7 +176,7 @@ where
     match server.post(&body, &Envelope { peer, ..envelope(headers) }).await {
         Reply::Message(status, message) => json(code(status), message),
         Reply::Session(id, message) => {
-            let mut response = json(StatusCode::OK, message);
+            let mut response = json(StatusCode::OK, message.into());
             if let Ok(id) = HeaderValue::try_from(id) {
                 response.headers_mut().insert(SESSION_ID, id);
             }
@@ -184,7 +185,9 @@ where
         Reply::Accepted => empty(StatusCode::ACCEPTED),
         Reply::Listening(stream) => event_stream(stream),
         Reply::Calling(stream) if accepts(headers, &["text/event-stream"]) => event_stream(stream),
-        Reply::Calling(stream) => stream.answer().await.map_or_else(|| empty(StatusCode::ACCEPTED), |answer| json(StatusCode::OK, answer)),
+        Reply::Calling(stream) => {
+            stream.answer().await.map_or_else(|| empty(StatusCode::ACCEPTED), |answer| json(StatusCode::OK, answer.into()))
+        }
     }
 }
 
@@ -203,7 +206,7 @@ fn get(server: &Server, headers: &HeaderMap) -> Response<Body> {
     }
     match server.stream(&envelope, last_event_id) {
         Ok(stream) => event_stream(stream),
-        Err((status, message)) => json(code(status), message),
+        Err((status, message)) => json(code(status), message.into()),
     }
 }
 
@@ -215,7 +218,7 @@ fn delete(server: &Server, headers: &HeaderMap) -> Response<Body> {
     }
     match server.end_session(&envelope) {
         Ok(()) => empty(StatusCode::NO_CONTENT),
-        Err((status, message)) => json(code(status), message),
+        Err((status, message)) => json(code(status), message.into()),
     }
 }
 
@@ -307,15 +310,15 @@ where
     response
 }
 
-fn json(status: StatusCode, message: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::from(message));
+fn json(status: StatusCode, message: Encoded) -> Response<Body> {
+    let mut response = Response::new(pieces::body(message));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, JSON);
     response
 }
 
 fn refuse(status: StatusCode, error: &RpcError) -> Response<Body> {
-    json(status, error_message(Id::NULL, error))
+    json(status, error_message(Id::NULL, error).into())
 }
 
 fn empty(status: StatusCode) -> Response<Body> {

@@ -20,7 +20,10 @@ use self::{
     lines::{Line, Lines},
     outgoing::Outgoing,
 };
-use crate::mcp::pipe::{Backend, Pipe};
+use crate::mcp::{
+    encode::Encoded,
+    pipe::{Backend, Pipe},
+};
 
 /// Requests that wait for their answers, those included that wait to be written. What clients send at once is a handful.
 pub const UNANSWERED: usize = 64;
@@ -29,7 +32,7 @@ pub const ENDING_TIME: Duration = Duration::from_secs(5);
 
 /// What comes of polling a pipe.
 enum Next {
-    Message(Vec<u8>),
+    Message(Encoded),
     /// There is room for another request: some that waited for their answers became streams.
     Room,
     Drained,

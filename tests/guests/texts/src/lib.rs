@@ -1,5 +1,10 @@
-//! What `cargo xtask bench` asks for. `texts://NUMBER` is a text of so many bytes, for each number of [`SIZES`]; it says of no answer that it
-//! may be kept. The list has as many entries as the setting `entries` says.
+//! What `cargo xtask bench` asks for. For each number of [`SIZES`], three resources with a text of so many bytes:
+//!
+//! - `texts://new/NUMBER`: made anew at each read, and nothing is said of it.
+//! - `texts://same/NUMBER`: has a version, so that all reads after the first hear that nothing changed.
+//! - `texts://kept/NUMBER`: may be reused for an hour.
+//!
+//! The list has as many entries as the setting `entries` says.
 
 wit_bindgen::generate!({ path: "../../../wit", world: "provider" });
 
@@ -13,14 +18,20 @@ const SIZES: [usize; 4] = [256, 4 << 10, 64 << 10, 1 << 20];
 /// As in source files and Markdown: lines of some sixty characters, now and then one that JSON has to escape.
 const LINE: &str = "The quick brown fox says \"jump\", and the lazy dog does it.\n";
 
+const KINDS: [&str; 3] = ["new", "same", "kept"];
+const VERSION: &str = "1";
+const HOUR_MS: u32 = 3_600_000;
+
 struct Texts;
 export!(Texts);
 
 impl Guest for Texts {
     fn list(_cursor: Option<String>) -> Result<ResourcePage, Error> {
-        let entries: usize = settings::get("entries").and_then(|entries| entries.parse().ok()).unwrap_or(SIZES.len());
-        let others = (SIZES.len()..entries).map(|number| info(format!("texts://entry/{number:06}"), format!("entry-{number:06}")));
-        let resources = SIZES.iter().map(|size| info(format!("texts://{size}"), format!("text-{size}"))).chain(others).collect();
+        let texts = KINDS.iter().flat_map(|kind| SIZES.map(|size| info(format!("texts://{kind}/{size}"), format!("{kind}-{size}"))));
+        let texts: Vec<_> = texts.collect();
+        let entries: usize = settings::get("entries").and_then(|entries| entries.parse().ok()).unwrap_or(texts.len());
+        let others = (texts.len()..entries).map(|number| info(format!("texts://entry/{number:06}"), format!("entry-{number:06}")));
+        let resources = texts.into_iter().chain(others).collect();
         Ok(ResourcePage { resources, next_cursor: None, reuse: Some(Reuse::UntilAnnounced) })
     }
 
@@ -29,12 +40,19 @@ impl Guest for Texts {
     }
 
     fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
-        let size = request.uri.strip_prefix("texts://").and_then(|size| size.parse().ok()).filter(|size| SIZES.contains(size));
-        let size: usize = size.ok_or(Error::NotFound)?;
+        let (kind, size) = request.uri.strip_prefix("texts://").and_then(|rest| rest.split_once('/')).ok_or(Error::NotFound)?;
+        let size = size.parse().ok().filter(|size| SIZES.contains(size)).ok_or(Error::NotFound)?;
+        let (version, reuse) = match kind {
+            "new" => (None, None),
+            "same" if request.if_none_match.as_deref() == Some(VERSION) => return Ok(None),
+            "same" => (Some(VERSION.to_owned()), None),
+            "kept" => (None, Some(Reuse::ForMs(HOUR_MS))),
+            _ => return Err(Error::NotFound),
+        };
         let mut text = LINE.repeat(size / LINE.len() + 1);
         text.truncate(size);
         let contents = Contents { uri: None, mime_type: None, body: Body::Text(text), meta_json: None };
-        Ok(Some(Reading { contents: vec![contents], version: None, reuse: None }))
+        Ok(Some(Reading { contents: vec![contents], version, reuse }))
     }
 }
 
