@@ -8,6 +8,7 @@ mod config;
 mod connect;
 mod dev;
 mod explain;
+mod headers;
 mod lab;
 mod list;
 mod logging;

@@ -18,7 +18,7 @@ use self::{
     report::Report,
     wire::{Target, Wire},
 };
-use super::{read::parse_uri, serve::run_to_end, signals::Signals, watch::parse_url};
+use super::{headers::HeaderArgs, read::parse_uri, serve::run_to_end, signals::Signals, watch::parse_url};
 
 /// Arguments of `wharf probe`.
 #[derive(clap::Args)]
@@ -32,6 +32,8 @@ pub(super) struct Args {
     /// Seconds to wait for an update; 0 waits for none
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     wait: u64,
+    #[command(flatten)]
+    headers: HeaderArgs,
     /// The report as one JSON object
     #[arg(long)]
     json: bool,
@@ -52,7 +54,7 @@ enum Era {
 }
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
-    let Args { uri, era, wait, json, target: words } = args;
+    let Args { uri, era, wait, headers, json, target: words } = args;
     let target = match &words[..] {
         [url] if url.contains("://") => match parse_url(url) {
             Ok(url) => Target::Url(url),
@@ -60,10 +62,11 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
         },
         _ => Target::Command(words.clone()),
     };
+    let headers = headers.read(matches!(target, Target::Url(_)))?;
     run_to_end(async {
         let mut signals = Signals::new().context("cannot listen for signals")?;
         let report = Report { target: words.join(" "), json, ..Report::default() };
-        let player = Player::new(Wire::open(&target)?, uri, era, Duration::from_secs(wait), report);
+        let player = Player::new(Wire::open(&target, &headers)?, uri, era, Duration::from_secs(wait), report);
         tokio::select! {
             passed = player.play() => Ok(if passed? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
             () = signals.next() => bail!("ended before everything was tried"),
