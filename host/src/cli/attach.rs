@@ -10,7 +10,7 @@ use super::{serve::run_to_end, signals::Signals};
 pub(super) fn run(url: &str, headers: HeaderMap) -> Result<()> {
     run_to_end(async {
         let mut signals = Signals::new().context("cannot listen for signals")?;
-        let remote = Remote::connect(url, headers).await?;
+        let remote = Remote::connect_with(url, headers).await?;
         stdio::serve(remote, tokio::io::stdin(), tokio::io::stdout(), signals.next()).await.context("cannot read stdin")
     })
 }

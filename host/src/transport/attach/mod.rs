@@ -79,11 +79,19 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Attaches to the host whose endpoint is at this URL, such as `http://127.0.0.1:8089/mcp`. The headers go with each request.
+    /// Attaches to the host whose endpoint is at this URL, such as `http://127.0.0.1:8089/mcp`.
     ///
     /// # Errors
     /// Nothing there answers as a host does.
-    pub async fn connect(url: &str, headers: HeaderMap) -> Result<Self, Away> {
+    pub async fn connect(url: &str) -> Result<Self, Away> {
+        Self::connect_with(url, HeaderMap::new()).await
+    }
+
+    /// The same, with these headers in each request.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(url: &str, headers: HeaderMap) -> Result<Self, Away> {
         let upstream = Arc::new(Upstream::new(url, headers)?);
         let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "server/discover")];
         let asked = upstream.send(Method::POST, &headers, Bytes::from_static(DISCOVER.as_bytes()));
