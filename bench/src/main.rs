@@ -76,7 +76,8 @@ fn measure(what: &str, options: &Options) -> Result<()> {
     // One thread, so that the servers have the others.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let table = runtime.block_on(async {
-        let mut table = Table { load_average: load_average(), ..Table::default() };
+        let mut table = Table::default();
+        table.load_average = load_average();
         match what {
             "read" => table.join(speed::read(options).await?),
             "list" => table.join(speed::list(options).await?),
