@@ -22,7 +22,7 @@ use crate::{
     Options,
     http::Connection,
     mcp::{self, Era},
-    reload::{COMPILING, javascript, put, wanted, within},
+    reload::{COMPILING, javascript, place, stage, wanted, within},
     report::{Beside, Table},
     servers::Talking,
 };
@@ -66,9 +66,10 @@ async fn measure(options: &Options) -> Result<Beside> {
         })
         .await?;
         alone.extend(latencies);
-        let component = marked(&component, round);
+        // Before the load, which comes from this thread too.
+        stage(&plugins, &marked(&component, round))?;
         let (latencies, compiled) = during(address, async {
-            let placed = put(&plugins, "javascript", &component)?;
+            let placed = place(&plugins, "javascript")?;
             host.says(&["loaded", "reloaded"], COMPILING).await?;
             Ok(placed.elapsed())
         })

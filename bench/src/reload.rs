@@ -201,22 +201,23 @@ fn build_ms(reloaded: &Value) -> Result<u64> {
 }
 
 /// Puts a new file of a provider in place as a whole.
-pub fn put(plugins: &Path, name: &str, component: &[u8]) -> Result<Instant> {
+fn put(plugins: &Path, name: &str, component: &[u8]) -> Result<Instant> {
     stage(plugins, component)?;
     place(plugins, name)
 }
 
-fn stage(plugins: &Path, component: &[u8]) -> Result<()> {
+/// Writes a new file beside the folder, on the same file system.
+pub fn stage(plugins: &Path, component: &[u8]) -> Result<()> {
     let staged = staged(plugins);
     fs::write(&staged, component).with_context(|| format!("cannot write {}", staged.display()))
 }
 
-fn place(plugins: &Path, name: &str) -> Result<Instant> {
+/// Puts that file in place; when.
+pub fn place(plugins: &Path, name: &str) -> Result<Instant> {
     fs::rename(staged(plugins), plugins.join(format!("{name}.wasm")))?;
     Ok(Instant::now())
 }
 
-/// Beside the folder, on the same file system.
 fn staged(plugins: &Path) -> PathBuf {
     plugins.with_extension("staged")
 }
