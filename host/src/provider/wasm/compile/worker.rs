@@ -84,9 +84,9 @@ fn serve(request: &Request) -> io::Result<ExitCode> {
 fn step_back() {
     // Ctrl-C in a terminal is for the host, which ends this one when it is time. And many Linux systems share out the processors between
     // sessions before they look at niceness (sched(7), "The autogroup feature"): what is compiled in the host's own session costs the host
-    // its share, so that it waits for whatever else the machine does.
+    // its share, so that it waits for whatever else the machine does. The session itself is made no nicer: on a busy machine that has let one
+    // component compile for more than five minutes.
     let _ = rustix::process::setsid();
-    let _ = std::fs::write("/proc/self/autogroup", NICER.to_string());
     let _ = rustix::process::nice(NICER);
 }
 
