@@ -26,8 +26,8 @@ fn next_id() -> u64 {
     NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
-fn post(host: &Host) -> Builder {
-    Request::post("/mcp").header("host", host.address()).header("content-type", "application/json").header("accept", ACCEPT)
+fn post(address: &str) -> Builder {
+    Request::post("/mcp").header("host", address).header("content-type", "application/json").header("accept", ACCEPT)
 }
 
 fn body(message: &Value) -> Full<Bytes> {
@@ -58,7 +58,7 @@ impl<'a> Session<'a> {
         let initialize = json!({ "jsonrpc": "2.0", "id": next_id(), "method": "initialize", "params": {
             "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": { "name": "wharf-tests", "version": "1" } } });
         let id = within("initialize", async {
-            let (response, _connection) = send(host.address(), post(host).body(body(&initialize))?).await?;
+            let (response, _connection) = send(host.address(), post(host.address()).body(body(&initialize))?).await?;
             let id = response.headers().get(SESSION).context("no session id")?.to_str()?.to_owned();
             response.into_body().collect().await?;
             Ok(id)
@@ -66,7 +66,7 @@ impl<'a> Session<'a> {
         .await?;
         let session = Self { host, id };
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        let request = session.headers(post(host)).body(body(&initialized))?;
+        let request = session.headers(post(host.address())).body(body(&initialized))?;
         let (response, _connection) = within("notifications/initialized", send(host.address(), request)).await?;
         if response.status() != StatusCode::ACCEPTED {
             bail!("notifications/initialized: {}", response.status());
@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
     /// An error of any kind, also one the host answers.
     pub async fn call(&self, method: &str, params: Value) -> Result<Value> {
         let message = json!({ "jsonrpc": "2.0", "id": next_id(), "method": method, "params": params });
-        let request = self.headers(post(self.host)).body(body(&message))?;
+        let request = self.headers(post(self.host.address())).body(body(&message))?;
         within(method, result(self.host.address(), request)).await
     }
 
@@ -137,12 +137,20 @@ fn modern(id: &Value, method: &str, mut params: Value) -> Value {
 /// # Errors
 /// An error of any kind, also one the host answers.
 pub async fn call(host: &Host, method: &str, params: Value) -> Result<Value> {
-    let mut request = post(host).header("mcp-protocol-version", MODERN).header("mcp-method", method);
+    call_at(host.address(), method, params).await
+}
+
+/// As [`call`], at any `127.0.0.1:PORT`.
+///
+/// # Errors
+/// As [`call`].
+pub async fn call_at(address: &str, method: &str, params: Value) -> Result<Value> {
+    let mut request = post(address).header("mcp-protocol-version", MODERN).header("mcp-method", method);
     if method == "resources/read" {
         request = request.header("mcp-name", params["uri"].as_str().context("resources/read without a URI")?);
     }
     let request = request.body(body(&modern(&next_id().into(), method, params)))?;
-    within(method, result(host.address(), request)).await
+    within(method, result(address, request)).await
 }
 
 fn listen_message(uris: &[String]) -> (String, Value) {
@@ -157,7 +165,8 @@ fn listen_message(uris: &[String]) -> (String, Value) {
 /// The host does not answer as it should.
 pub async fn listen(host: &Host, uris: &[String]) -> Result<Listener> {
     let (id, message) = listen_message(uris);
-    let request = post(host).header("mcp-protocol-version", MODERN).header("mcp-method", "subscriptions/listen").body(body(&message))?;
+    let request =
+        post(host.address()).header("mcp-protocol-version", MODERN).header("mcp-method", "subscriptions/listen").body(body(&message))?;
     let (response, connection) = within("subscriptions/listen", send(host.address(), request)).await?;
     let mut listener = Listener { events: Events::of(response, connection)?, subscription: Some(id) };
     let first = listener.message().await?;

@@ -209,9 +209,17 @@ impl Host {
     ///
     /// # Errors
     /// As [`Setup::start`].
-    pub async fn restart(mut self) -> Result<Self> {
+    pub async fn restart(self) -> Result<Self> {
+        self.kill().await?.start().await
+    }
+
+    /// Kills it.
+    ///
+    /// # Errors
+    /// It does not die.
+    pub(crate) async fn kill(mut self) -> Result<Dead> {
         within("the host's death", async { Ok(self.child.kill().await?) }).await?;
-        Self::run(self.folder, &self.address, self.user).await
+        Ok(Dead { folder: self.folder, address: self.address, user: self.user })
     }
 
     /// Sends a signal, as `kill` names it, and waits for the end.
@@ -248,6 +256,20 @@ fn handed_over(binary: &Path, folder: &Path, user: u32) -> Result<PathBuf> {
         }
     }
     Ok(copy)
+}
+
+/// What a host was started with that has been killed.
+pub(crate) struct Dead {
+    folder: TempDir,
+    address: String,
+    user: Option<u32>,
+}
+
+impl Dead {
+    /// Starts it anew at the same address.
+    pub async fn start(self) -> Result<Host> {
+        Host::run(self.folder, &self.address, self.user).await
+    }
 }
 
 pub(crate) fn binary() -> Result<PathBuf> {

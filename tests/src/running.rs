@@ -29,17 +29,18 @@ impl Running {
     /// # Errors
     /// It cannot be run.
     pub fn start(folder: &Path, arguments: &[&str]) -> Result<Self> {
-        let binary = binary()?;
-        let mut child = Command::new(&binary)
-            .args(arguments)
-            .current_dir(folder)
-            .env("XDG_DATA_HOME", folder.join("data"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot run {}", binary.display()))?;
+        let mut command = Command::new(binary()?);
+        command.args(arguments).current_dir(folder).env("XDG_DATA_HOME", folder.join("data"));
+        Self::of(command)
+    }
+
+    /// Runs a command that becomes `wharf`.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn of(mut command: Command) -> Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("cannot run {}", command.as_std().get_program().display()))?;
         let stdout = BufReader::new(child.stdout.take().context("no stdout")?).lines();
         let stderr = child.stderr.take().context("no stderr")?;
         let log = Arc::new(Mutex::new(String::new()));
@@ -105,13 +106,20 @@ impl Running {
         Ok((status, self.log()))
     }
 
+    /// Its process id.
+    ///
+    /// # Errors
+    /// It has ended already.
+    pub fn id(&self) -> Result<u32> {
+        self.child.id().context("it has ended already")
+    }
+
     /// Sends a signal, as `kill` names it.
     ///
     /// # Errors
     /// It has ended already.
     pub async fn signal(&self, signal: &str) -> Result<()> {
-        let id = self.child.id().context("it has ended already")?;
-        let sent = Command::new("kill").args(["-s", signal, &id.to_string()]).status().await?;
+        let sent = Command::new("kill").args(["-s", signal, &self.id()?.to_string()]).status().await?;
         if !sent.success() {
             bail!("cannot send {signal}");
         }

@@ -68,8 +68,11 @@ async fn the_lab_passes_over_stdio_in_both_eras() -> Result<()> {
     Ok(())
 }
 
+/// The command of a server; the script may have arguments of its own.
 fn server(program: &str, script: &str, transport: &str) -> Vec<String> {
-    vec![program.into(), root().join("tests/servers").join(script).to_string_lossy().into_owned(), transport.into()]
+    let (script, own) = script.split_once(' ').map_or((script, None), |(script, own)| (script, Some(own)));
+    let script = root().join("tests/servers").join(script).to_string_lossy().into_owned();
+    [program.into(), script].into_iter().chain(own.map(str::to_owned)).chain([transport.into()]).collect()
 }
 
 /// A server over HTTP, which ends with this, and its URL.
@@ -81,9 +84,10 @@ async fn serving(program: &str, script: &str) -> Result<(Child, String)> {
     Ok((child, url))
 }
 
-async fn over_stdio(program: &str, script: &str) -> Result<(i32, Value)> {
+async fn over_stdio(era: &str, program: &str, script: &str) -> Result<(i32, Value)> {
     let words = server(program, script, "stdio");
-    probe(&words.iter().map(|word| &**word).collect::<Vec<_>>()).await
+    let arguments: Vec<&str> = ["--era", era].into_iter().chain(words.iter().map(|word| &**word)).collect();
+    probe(&arguments).await
 }
 
 /// It sends updates while somebody subscribes, so all of it passes.
@@ -91,14 +95,26 @@ async fn over_stdio(program: &str, script: &str) -> Result<(i32, Value)> {
 async fn a_server_of_the_typescript_sdk_passes() -> Result<()> {
     let (_server, url) = serving("node", "typescript.mjs").await?;
     passed_whole(&probe(&[&url]).await?, "legacy")?;
-    passed_whole(&over_stdio("node", "typescript.mjs").await?, "legacy")
+    passed_whole(&over_stdio("auto", "node", "typescript.mjs").await?, "legacy")
+}
+
+/// It speaks both eras, over both transports.
+#[tokio::test]
+async fn a_server_of_the_second_typescript_sdk_passes_in_both_eras() -> Result<()> {
+    let (_server, url) = serving("node", "typescript2.mjs").await?;
+    for era in ["legacy", "modern"] {
+        passed_whole(&probe(&["--era", era, &url]).await?, era)?;
+        passed_whole(&over_stdio(era, "node", "typescript2.mjs").await?, era)?;
+    }
+    passed_whole(&probe(&[&url]).await?, "modern")
 }
 
 /// It takes no subscriptions, and says so.
 #[tokio::test]
 async fn a_server_of_fastmcp_passes_as_far_as_it_goes() -> Result<()> {
     let (_server, url) = serving("python3", "fastmcp_server.py").await?;
-    let reports = [probe(&["--era", "legacy", &url]).await?, probe(&[&url]).await?, over_stdio("python3", "fastmcp_server.py").await?];
+    let reports =
+        [probe(&["--era", "legacy", &url]).await?, probe(&[&url]).await?, over_stdio("auto", "python3", "fastmcp_server.py").await?];
     for ((code, report), era) in reports.iter().zip(["legacy", "modern", "modern"]) {
         ensure!(*code == 0 && report["era"] == era, "{report}");
         ensure!(steps(report, "skipped") == ["subscribe", "update", "read again", "unsubscribe"], "{report}");
@@ -116,6 +132,33 @@ async fn an_update_that_does_not_come_is_named_with_the_request() -> Result<()> 
     let update = report["steps"].as_array().into_iter().flatten().find(|step| step["step"] == "update").context("no step")?;
     ensure!(update["detail"].as_str().is_some_and(|detail| detail.contains("--uri") && detail.contains("--wait")), "{update}");
     Ok(())
+}
+
+/// A server without measure, over stdio and over HTTP: `list` fails, and says of what there was too much.
+async fn too_much(over_stdio_it: &str, over_http_it: &str, said: &str) -> Result<()> {
+    let (_server, url) = serving("node", &format!("hostile.mjs {over_http_it}")).await?;
+    let reports = [probe(&["--era", "legacy", &url]).await?, over_stdio("legacy", "node", &format!("hostile.mjs {over_stdio_it}")).await?];
+    for (code, report) in reports {
+        let list = report["steps"].as_array().into_iter().flatten().find(|step| step["step"] == "list").context("no step")?;
+        ensure!(code == 1 && list["outcome"] == "failed", "{report}");
+        ensure!(list["detail"].as_str().is_some_and(|detail| detail.contains(said)), "{list}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_is_given_up_after_100_pages() -> Result<()> {
+    too_much("pages", "pages", "more than 100 pages").await
+}
+
+#[tokio::test]
+async fn a_server_that_talks_without_being_asked_is_given_up_after_10_000_messages() -> Result<()> {
+    too_much("chatter", "chatter", "the server sent 10000 messages nobody asked for").await
+}
+
+#[tokio::test]
+async fn an_answer_of_more_than_64_mib_is_not_kept() -> Result<()> {
+    too_much("line", "body", "of more than 67108864 bytes").await
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
-//! `cargo xtask compatibility`: COMPATIBILITY.md, from what the client matrix of the test run left in `target/matrix/`.
+//! `cargo xtask compatibility`: COMPATIBILITY.md, from what the client matrix of the test run left in `target/matrix/`, and the clients under
+//! `wharf lab` in `target/lab/`.
 //!
 //! The page depends on nothing but which steps held, with which versions, and on the reasons: two runs that went the same give the same
 //! page, whatever their times were. In check mode it is compared and not written.
+
+mod lab;
 
 use std::{
     collections::BTreeSet,
@@ -16,6 +19,8 @@ use serde::Deserialize;
 use crate::repo::Repo;
 
 const PAGE: &str = "COMPATIBILITY.md";
+/// Of clients that no test can run.
+const VERDICTS: &str = "tests/clients/verdicts";
 
 const HEAD: &str = "\
 # Compatibility
@@ -36,6 +41,7 @@ the results of `cargo xtask test`, which fails if this page says something else:
 | list-changed | told of an entry more and of one less; the list has it, and has it no more |
 | died | the provider crashes in a read: an error, then an update, and the fresh instance's content |
 | restart | the host is killed and started anew: the client ends up with what is true, and hears of changes |
+| killed | the host is killed in the middle of a read, which ends with an error; once it is started anew, as in restart |
 | close | cleanly |
 
 Ways: `http` is `wharf serve`; `stdio` is `wharf serve --stdio`, started by the client; `attached` is `wharf serve --stdio --attach URL`, started
@@ -68,20 +74,27 @@ struct Step {
     evidence: Option<String>,
 }
 
-/// Where the rounds leave their results.
-pub fn results(repo: &Repo) -> Result<PathBuf> {
-    Ok(repo.target()?.join("matrix"))
+/// Where the rounds leave their results, and those under the lab theirs.
+pub fn results(repo: &Repo) -> Result<[PathBuf; 2]> {
+    let target = repo.target()?;
+    Ok(["matrix", "lab"].map(|folder| target.join(folder)))
+}
+
+/// All of it.
+fn whole_page(repo: &Repo) -> Result<String> {
+    let [matrix, lab] = results(repo)?;
+    Ok(page(&matrix)? + &lab::section(&lab, &repo.root.join(VERDICTS))?)
 }
 
 /// Writes the page.
 pub fn write(repo: &Repo) -> Result<()> {
     let path = repo.root.join(PAGE);
-    fs::write(&path, page(&results(repo)?)?).with_context(|| format!("cannot write {}", path.display()))
+    fs::write(&path, whole_page(repo)?).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Fails if the page says something else than the results.
 pub fn check(repo: &Repo) -> Result<()> {
-    let page = page(&results(repo)?)?;
+    let page = whole_page(repo)?;
     let written = fs::read_to_string(repo.root.join(PAGE)).unwrap_or_default();
     if written == page {
         return Ok(());

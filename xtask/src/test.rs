@@ -89,9 +89,8 @@ fn build(repo: &Repo) -> Result<()> {
 
 fn test(repo: &Repo) -> Result<()> {
     // Results of an earlier run say nothing of this one.
-    let results = compatibility::results(repo)?;
-    if results.exists() {
-        std::fs::remove_dir_all(&results).with_context(|| format!("cannot remove {}", results.display()))?;
+    for results in compatibility::results(repo)?.iter().filter(|results| results.exists()) {
+        std::fs::remove_dir_all(results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
     // To the end, so that one failure does not hide what the later tests have to say.
     run::run(repo.cargo().args(["test", "--workspace", "--no-fail-fast"]), CARGO_LIMIT)

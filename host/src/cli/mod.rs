@@ -9,6 +9,7 @@ mod connect;
 mod dev;
 mod explain;
 mod headers;
+mod health;
 mod lab;
 mod list;
 mod logging;
@@ -67,6 +68,8 @@ enum Command {
     Config(config::Args),
     /// Plays the ideal client against any MCP server, and says which step fails
     Probe(probe::Args),
+    /// Asks a host whether it serves, as a container's health check
+    Health(health::Args),
     /// Connects an agent: prints its configuration, or writes it into the agent's file
     Connect(connect::Args),
     /// Records that you have read a wharf.toml and want what it grants
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(args, &warnings.unwrap_or_default()),
         Command::Lab(args) => lab::run(args),
         Command::Probe(args) => probe::run(args),
+        Command::Health(args) => health::run(args),
         Command::Dev(args) => done(dev::run(args, logging.is_json())),
         Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),

@@ -26,7 +26,7 @@ use super::{
 };
 
 /// Where it listens if nothing else is said.
-const DEFAULT_HTTP: &str = "127.0.0.1:8089";
+pub(super) const DEFAULT_HTTP: &str = "127.0.0.1:8089";
 /// How long a request over stdio waits for providers that load: the process has only begun, and its client gives it a while.
 const STDIO_LOADING_TIME: Duration = Duration::from_secs(5);
 /// After so long the user is told what is still being loaded.

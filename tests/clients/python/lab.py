@@ -2,12 +2,13 @@
 
 python3 lab.py --client ID (--url URL | --command JSON) --do round|list
 
-Shares the environments and the adapters of round.py.
+Shares the environments and the adapters of round.py. Prints what is playing, as that does. Exits with 0 if it could do what was asked for.
 """
 
 import argparse
 import asyncio
 import importlib
+import importlib.metadata
 import json
 import os
 import sys
@@ -46,7 +47,9 @@ def main():
     args = arguments()
     environment, adapter, era = driver.CLIENTS[args.client]
     driver.enter(environment, "lab.py")
-    connection = importlib.import_module(f"adapters.{adapter}").connection(era, args.url, args.command)
+    module = importlib.import_module(f"adapters.{adapter}")
+    print(json.dumps({"client": module.PACKAGE, "version": importlib.metadata.version(module.PACKAGE)}), flush=True)
+    connection = module.connection(era, args.url, args.command)
     asyncio.run(play(connection, args.do == "round"))
     # Something of a client that would not end must not keep the process.
     sys.stdout.flush()

@@ -14,11 +14,11 @@ import sys
 import threading
 import time
 
-from connection import Refused, said
+from connection import Gone, Refused, said
 
 WHOLE_ROUND_S = 90
 # The harness starts a host meanwhile; the round's own limit is the one that counts.
-RESTART_S = 60
+DONE_S = 60
 # So long a client that got its host back may need to notice by itself; after that the application asks.
 UNNOTICED_S = 5
 
@@ -173,16 +173,40 @@ class Round:
         await self.update()
 
     async def restart(self):
+        before = await self.unlike_a_fresh_host()
+        await please("restart")
+        return await self.converge(before)
+
+    async def killed(self):
+        before = await self.unlike_a_fresh_host()
+        reading = asyncio.create_task(self.ended_read("matrix://do/hang"))
+        await please("kill")
+        why = await reading
+        await please("start")
+        return f"{await self.converge(before)}; the read: {why}"
+
+    async def ended_read(self, uri):
+        """How a read ended that was not answered. That it has not ended at all is an assertion of `ask`."""
+        try:
+            answer = await self.read(uri)
+        except AssertionError:
+            raise
+        except Exception as error:
+            return said(error)
+        raise AssertionError(f"{uri} was answered: {answer!r}")
+
+    async def unlike_a_fresh_host(self):
+        """Makes the host what no fresh one is, with nothing of it under way any more."""
         await self.ask(self.link.watch([WATCHED]))
         await self.update()
         while int(self.version.split()[1]) < 3:
             await self.update()
         # Told later than any update: none of the old host's is under way when this has arrived.
         await self.change_list("add")
-        before = self.link.told.updates[WATCHED]
-        put({"please": "restart"})
-        answer = await asyncio.wait_for(asyncio.to_thread(sys.stdin.readline), RESTART_S)
-        check(answer.strip() == "restarted", f"the harness said {answer!r}")
+        return self.link.told.updates[WATCHED]
+
+    async def converge(self, before):
+        """Ends up with what is true at the fresh host."""
         how = await self.come_back(before)
         text = await self.read(WATCHED)
         check(text == "version 1", f"after the restart: {text!r}")
@@ -192,7 +216,7 @@ class Round:
 
     async def come_back(self, before):
         """What a sensible application does that is told of a loss, or of nothing: it asks, and connects anew if that fails."""
-        with contextlib.suppress(AssertionError):
+        with contextlib.suppress(AssertionError, Gone):
             news = self.link.told.until(lambda told: told.updates[WATCHED] > before or told.lost, "anything", UNNOTICED_S)
             await self.link.ask(news, UNNOTICED_S + 1)
         lost = self.link.told.lost
@@ -237,6 +261,7 @@ STEPS = {
     "list-changed": Round.list_changed,
     "died": Round.died,
     "restart": Round.restart,
+    "killed": Round.killed,
     "close": Round.close,
 }
 
@@ -248,6 +273,13 @@ def check(held, what):
 
 def put(line):
     print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+async def please(what):
+    """Has the harness do something to the host."""
+    put({"please": what})
+    answer = await asyncio.wait_for(asyncio.to_thread(sys.stdin.readline), DONE_S)
+    check(answer.strip() == "done", f"the harness said {answer!r}")
 
 
 class Warnings(logging.Handler):

@@ -1,7 +1,7 @@
 // The inspector's one-shot command line, `mcp-inspector --cli`: a connection for each command.
 import assert from 'node:assert/strict';
 import { Home } from './command.mjs';
-import { Cannot, Tool, WATCHED, restarted } from './steps.mjs';
+import { Cannot, Tool, WATCHED, killedUnder, please } from './steps.mjs';
 
 export const PACKAGE = '@modelcontextprotocol/inspector';
 const PROGRAM = `${PACKAGE}/clients/launcher/build/index.js`;
@@ -95,10 +95,17 @@ export class Inspector extends Tool {
     if (this.#alone) throw new Cannot('each command starts a host of its own: there is none to end');
     await this.act('update');
     await this.act('update');
-    await restarted();
+    await please('restart');
     assert.equal(await this.text(WATCHED), 'version 1');
     assert.equal(await this.act('update'), 'version 2');
     return 'connects anew for each command';
+  }
+
+  async killed() {
+    if (!this.#alone) await this.act('update');
+    const how = await killedUnder(this);
+    assert.equal(await this.text(WATCHED), 'version 1');
+    return `connects anew for each command: ${how}`;
   }
 
   close() {

@@ -1,7 +1,7 @@
 // The inspector's `mcpdo`: commands that share a connection, which a daemon of it holds.
 import assert from 'node:assert/strict';
 import { COMMAND_MS, Home, within } from './command.mjs';
-import { BYSTANDER, Cannot, ITEM, Tool, WATCHED, restarted } from './steps.mjs';
+import { BYSTANDER, Cannot, ITEM, Tool, WATCHED, killedUnder, please } from './steps.mjs';
 
 export const PACKAGE = '@modelcontextprotocol/inspector';
 const PROGRAM = `${PACKAGE}/clients/mcpdo/build/mcp-bin.js`;
@@ -173,12 +173,27 @@ export class Mcpdo extends Tool {
   }
 
   async restart() {
+    const before = await this.#unlikeAFreshHost();
+    await please('restart');
+    return this.#converge(before);
+  }
+
+  async killed() {
+    const before = await this.#unlikeAFreshHost();
+    const error = await killedUnder(this);
+    return `${await this.#converge(before)}: ${error}`;
+  }
+
+  async #unlikeAFreshHost() {
     let version;
     do version = await this.#updated(() => this.act('update'));
     while (Number(version.split(' ')[1]) < 3);
+    return this.#watches.get(WATCHED).updates;
+  }
+
+  // Ends up with what is true at the fresh host.
+  async #converge(before) {
     const watch = this.#watches.get(WATCHED);
-    const before = watch.updates;
-    await restarted();
     const how = await watch.until(() => watch.updates > before, 'update', UNNOTICED_MS).then(
       () => 'reconnects by itself, and hears of the fresh content',
       (error) => this.#comeBack(error),

@@ -4,11 +4,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { Refused } from './command.mjs';
 
 // Twice that of the clients which stay: here every question is a process that loads a megabyte of JavaScript, some forty in a round.
 const ROUND_MS = 180_000;
 // The harness starts a host meanwhile.
-const RESTART_MS = 60_000;
+const DONE_MS = 60_000;
 
 export const TEXT = 'matrix://fixture/text';
 export const BLOB = 'matrix://fixture/blob';
@@ -101,16 +102,30 @@ export class Tool {
   }
 }
 
-// The harness starts the host anew, or has ended the process that the client started. Only here is anything read from stdin, which may
+// The host is killed while a read is under way at it: gives how that one ended.
+export async function killedUnder(tool) {
+  const ended = tool.read('matrix://do/hang').then(
+    (content) => new Error(`the read was answered: ${content.text}`),
+    (error) => error,
+  );
+  await please('kill');
+  const error = await ended;
+  // Anything else is not what the command told of, but that it told nothing.
+  if (!(error instanceof Refused)) throw error;
+  await please('start');
+  return error.message;
+}
+
+// Has the harness do something to the host. Only here is anything read from stdin, which may
 // be for a driver that this process starts.
-export async function restarted() {
+export async function please(what) {
   const answer = createInterface({ input: process.stdin });
-  say({ please: 'restart' });
+  say({ please: what });
   let late;
-  const timeout = new Promise((_, reject) => (late = setTimeout(() => reject(new Error('no restart')), RESTART_MS)));
+  const timeout = new Promise((_, reject) => (late = setTimeout(() => reject(new Error(`${what}: not done`)), DONE_MS)));
   const [line] = await Promise.race([once(answer, 'line'), timeout]).finally(() => clearTimeout(late));
   answer.close();
-  assert.equal(line, 'restarted');
+  assert.equal(line, 'done');
 }
 
 // In the order in which they are reported: the tool's method for each.
@@ -131,6 +146,7 @@ const STEPS = {
   'list-changed': 'listChanged',
   died: 'died',
   restart: 'restart',
+  killed: 'killed',
   close: 'close',
 };
 

@@ -6,30 +6,18 @@
 //
 // stdout: who is playing (`client`, `version`, `protocol`), then an object for each step as it ends, one a line. Exit code 0 unless this
 // program itself broke: what the round found is in the steps.
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { IDS, load } from './clients.mjs';
 import { play } from './steps.mjs';
-
-// Which adapter, and what it is told, by client.
-const CLIENTS = {
-  'ts-sdk': ['./sdk.mjs'],
-  'ts-client-legacy': ['./client.mjs', 'legacy'],
-  // Asks with server/discover first.
-  'ts-client-auto': ['./client.mjs', 'auto'],
-  'ts-client-pinned': ['./client.mjs', { pin: '2026-07-28' }],
-};
 
 const string = { type: 'string' };
 const { values: args } = parseArgs({ options: { client: string, url: string, command: string, package: string } });
-const [module, mode] = CLIENTS[args.client] ?? [];
-if (!module || !args.url === !args.command) {
-  console.error(`round.mjs --client ${Object.keys(CLIENTS).join('|')} (--url URL | --command JSON) [--package FILE]`);
+const client = await load(args.client, args.package);
+if (!client || !args.url === !args.command) {
+  console.error(`round.mjs --client ${IDS.join('|')} (--url URL | --command JSON) [--package FILE]`);
   process.exit(2);
 }
 const target = args.url ? { url: new URL(args.url) } : { command: JSON.parse(args.command) };
-const adapter = await import(module);
-const { name, version } = JSON.parse(readFileSync(args.package ?? new URL(`node_modules/${adapter.PACKAGE}/package.json`, import.meta.url)));
-
-await play({ name, version, connect: (heard) => adapter.connect(target, heard, mode) });
+await play({ ...client, connect: (heard) => client.connect(target, heard) });
 // Whatever a client leaves open does not keep the round from ending.
 process.exit(0);

@@ -6,6 +6,8 @@ import { Heard } from './heard.mjs';
 const ROUND_MS = 90_000;
 // The longest a step waits for something: far more than anything takes on a slow machine.
 const STEP_MS = 20_000;
+// The longest a read takes to end whose host was killed: less than the clients' own limit, of 60 s, since it is to be told.
+const READ_MS = 10_000;
 // So long a client that got its server back may need to notice by itself; after that the application asks.
 const UNNOTICED_MS = 5_000;
 
@@ -31,6 +33,13 @@ const within = (ms, what, promise) => {
   const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`timeout: ${what} took more than ${ms} ms`)), ms)));
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 };
+
+// Has the harness do something to the host.
+async function please(what) {
+  say({ please: what });
+  const { value } = await within(STEP_MS, what, lines.next());
+  assert.equal(value, 'done');
+}
 
 // `connect(heard)` gives a connection:
 //   protocol                     the version agreed on
@@ -193,17 +202,36 @@ class Round {
   }
 
   async restart() {
+    const { updates, interruptions } = await this.unlikeAFreshHost();
+    await please('restart');
+    return this.converge(updates, interruptions);
+  }
+
+  async killed() {
+    const { updates, interruptions } = await this.unlikeAFreshHost();
+    const ended = this.act('hang').then(
+      (text) => new Error(`the read was answered: ${text}`),
+      (error) => error,
+    );
+    await please('kill');
+    const error = await within(READ_MS, 'the end of the read', ended);
+    assert.doesNotMatch(error.message, /was answered/);
+    await please('start');
+    return `${await this.converge(updates, interruptions)}: ${error.message}`;
+  }
+
+  // Makes the host what no fresh one is, with nothing of it under way any more.
+  async unlikeAFreshHost() {
     let version;
     do version = await this.updated(() => this.act('update'));
     while (Number(version.split(' ')[1]) < 3);
     // Told later than any update: none of the old server's is on its way when this has arrived.
     await this.added();
-    const updates = this.heard.updates(WATCHED);
-    const interruptions = this.heard.interruptions.length;
-    say({ please: 'restart' });
-    const { value } = await within(STEP_MS, 'the restart', lines.next());
-    assert.equal(value, 'restarted');
+    return { updates: this.heard.updates(WATCHED), interruptions: this.heard.interruptions.length };
+  }
 
+  // Ends up with what is true at the fresh host.
+  async converge(updates, interruptions) {
     const interrupted = () => this.heard.interruptions.length > interruptions;
     const heard = () => this.heard.updates(WATCHED) > updates;
     await this.heard.until(() => heard() || interrupted(), 'anything', UNNOTICED_MS).catch(() => {});
@@ -251,6 +279,7 @@ const STEPS = {
   'list-changed': 'listChanged',
   died: 'died',
   restart: 'restart',
+  killed: 'killed',
   close: 'close',
 };
 

@@ -16,7 +16,7 @@ pub enum Way {
 
 /// What plays a client.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Driver {
+pub(crate) enum Driver {
     /// A program, and the script of `tests/clients/` that it runs.
     Script(&'static str, &'static str),
     /// The crate rmcp, in this process.
@@ -28,11 +28,18 @@ pub(super) enum Driver {
 pub struct Client {
     /// How drivers and `tests/clients/known.toml` name it.
     pub id: &'static str,
-    pub(super) driver: Driver,
+    pub(crate) driver: Driver,
     /// By which ways it is tried.
     pub ways: &'static [Way],
     /// The version of the protocol that it has to agree on with the host: a client that quietly fell back would be tried in the wrong era.
-    pub(super) protocol: &'static str,
+    pub(crate) protocol: &'static str,
+}
+
+impl Client {
+    /// Whether it speaks a version with sessions.
+    pub fn is_legacy(&self) -> bool {
+        self.protocol == LEGACY
+    }
 }
 
 const LEGACY: &str = "2025-11-25";

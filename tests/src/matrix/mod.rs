@@ -1,7 +1,7 @@
 //! The client matrix: each client that is out there, by each way it has to the host, through one whole round.
 //!
 //! A *round* is one client by one way: it connects, lists, reads, subscribes, is told, unsubscribes; the provider crashes under it; the host
-//! is killed and started anew; it closes. What is done and expected in each of [`STEPS`] is in the drivers, one for each language:
+//! is killed and started anew, between two requests and under a read; it closes. What is done and expected in each of [`STEPS`] is in the drivers, one for each language:
 //! programs in `tests/clients/`, which report a line a step, and `rmcp` here. The fixture is `tests/guests/matrix`.
 //!
 //! A step that does not hold fails the test, unless `tests/clients/known.toml` says why; an entry there that did not happen fails it, too.
@@ -13,13 +13,16 @@ mod player;
 mod report;
 mod rmcp;
 mod round;
+mod told;
 
+pub(crate) use clients::Driver;
 pub use clients::{CLIENTS, Client, Way};
 pub use known::Known;
+pub(crate) use rmcp::lab_round;
 pub use round::whole_rounds;
 
 /// The steps of a round, in the order in which they are reported.
-pub const STEPS: [&str; 17] = [
+pub const STEPS: [&str; 18] = [
     "connect",
     "list",
     "pages",
@@ -36,5 +39,6 @@ pub const STEPS: [&str; 17] = [
     "list-changed",
     "died",
     "restart",
+    "killed",
     "close",
 ];

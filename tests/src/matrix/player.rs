@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines},
     process::{Child, ChildStdin, ChildStdout, Command},
-    sync::{mpsc, oneshot},
+    sync::mpsc,
     task::JoinHandle,
 };
 
@@ -38,16 +38,28 @@ pub(super) enum Line {
         protocol: Option<String>,
     },
     Step(Step),
-    /// The host is to be restarted now; the only thing to ask for.
+    /// Something is to be done to the host now.
     Please {
-        please: String,
+        please: Please,
     },
+}
+
+/// What a driver asks for. It is told when it is done.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Please {
+    /// The host is to be killed, and started anew where it was not the client that started it.
+    Restart,
+    /// The host is to be killed once the read of `matrix://do/hang` is under way in the guest.
+    Kill,
+    /// What was killed is to be started anew, as for `Restart`.
+    Start,
 }
 
 /// A client being played. It ends when this is dropped.
 pub(super) enum Player {
     Process { child: Box<Child>, lines: Lines<BufReader<ChildStdout>>, stdin: ChildStdin },
-    Task { lines: mpsc::Receiver<Line>, restarted: Option<oneshot::Sender<()>>, task: JoinHandle<()> },
+    Task { lines: mpsc::Receiver<Line>, done: mpsc::Sender<()>, task: JoinHandle<()> },
 }
 
 impl Player {
@@ -57,9 +69,9 @@ impl Player {
         let mut command = match client.driver {
             Driver::Rmcp => {
                 let (sender, lines) = mpsc::channel(1);
-                let (restarted, hear) = oneshot::channel();
+                let (done, hear) = mpsc::channel(1);
                 let task = tokio::spawn(rmcp::play(client.protocol, target, sender, hear));
-                return Ok(Self::Task { lines, restarted: Some(restarted), task });
+                return Ok(Self::Task { lines, done, task });
             }
             Driver::Script(program, script) => {
                 let mut command = Command::new(program);
@@ -92,13 +104,13 @@ impl Player {
         }
     }
 
-    /// Says that the host has been restarted.
-    pub async fn restarted(&mut self) -> Result<()> {
+    /// Says that what it asked for is done.
+    pub async fn done(&mut self) -> Result<()> {
         match self {
-            Self::Process { stdin, .. } => stdin.write_all(b"restarted\n").await.context("the driver reads no more"),
-            Self::Task { restarted, .. } => {
-                // It hears this once; if it has gone, the missing steps tell.
-                let _ = restarted.take().map(|restarted| restarted.send(()));
+            Self::Process { stdin, .. } => stdin.write_all(b"done\n").await.context("the driver reads no more"),
+            Self::Task { done, .. } => {
+                // If it has gone, the missing steps tell.
+                let _ = done.send(()).await;
                 Ok(())
             }
         }

@@ -8,15 +8,17 @@ use tokio::{process::Command, task::JoinSet, time::timeout};
 
 use super::{
     CLIENTS, Client, Known, STEPS, Way,
-    player::{Line, Player, Target},
+    player::{Line, Player, Please, Target},
     report::{Outcome, Report, Step},
+    told::Told,
 };
-use crate::{Host, Setup, binary};
+use crate::{Host, Setup, binary, host::Dead};
 
 /// Above the drivers' own limits, of 180 s at most, so that it is they who say what took so long.
 const ROUND_LIMIT: Duration = Duration::from_secs(240);
-/// Slow to load: a client has to be connected at once all the same, and its first list waits.
-const CONFIG: &str = "[[provider]]\nname = \"matrix\"\npath = \"plugins/matrix.wasm\"\n[provider.settings]\nload-seconds = 1\n";
+/// Slow to load: a client has to be connected at once all the same, and its first list waits. No deadline ends a read that is to end with the
+/// host.
+const CONFIG: &str = "[limits]\ndeadline = \"60s\"\n[[provider]]\nname = \"matrix\"\npath = \"plugins/matrix.wasm\"\n[provider.settings]\nload-seconds = 1\n";
 
 /// Takes a client through its rounds by all its ways, side by side, and writes down what became of them.
 ///
@@ -51,11 +53,15 @@ pub async fn whole_rounds(id: &str) -> Result<()> {
 /// What is served, and by whom.
 enum Served {
     Host(Box<Host>),
-    /// The client starts the host, which leaves its process id in a file.
-    Folder(TempDir),
+    Dead(Box<Dead>),
+    /// The client starts the host, which leaves its process id in a file, and says what it says to a pipe.
+    Folder(TempDir, Told),
 }
 
 const PID: &str = "pid";
+const STDERR: &str = "stderr";
+/// What the fixture says once a read is under way that does not end by itself.
+const HANGING: &str = "this read hangs";
 
 async fn round(place: usize, way: Way) -> Result<(Report, String)> {
     let client = &CLIENTS[place];
@@ -82,8 +88,9 @@ async fn played(place: usize, client: &'static Client, way: Way) -> Result<(Repo
         }
         Way::Stdio => {
             let folder = setup.prepare().await?;
+            let told = Told::at(&folder.path().join(STDERR)).await?;
             let command = leaving_its_pid(folder.path(), &wharf)?;
-            (Served::Folder(folder), Target::Command(command))
+            (Served::Folder(folder, told), Target::Command(command))
         }
     };
     let mut player = Player::start(client, target)?;
@@ -99,9 +106,12 @@ async fn played(place: usize, client: &'static Client, way: Way) -> Result<(Repo
             }
             Line::Step(step) => report.steps.push(step),
             Line::Please { please } => {
-                ensure!(please == "restart", "the driver asks for {please:?}");
-                served = served.restart().await?;
-                player.restarted().await?;
+                served = match please {
+                    Please::Restart => served.restart().await?,
+                    Please::Kill => served.kill_under_a_read().await?,
+                    Please::Start => served.start().await?,
+                };
+                player.done().await?;
             }
         }
     }
@@ -116,9 +126,14 @@ async fn played(place: usize, client: &'static Client, way: Way) -> Result<(Repo
 /// take the options of a command for their own.
 fn leaving_its_pid(folder: &Path, wharf: &str) -> Result<Vec<String>> {
     let script = folder.join("serve");
-    let (pid, config) = (folder.join(PID), folder.join("wharf.toml"));
+    let (pid, stderr, config) = (folder.join(PID), folder.join(STDERR), folder.join("wharf.toml"));
     // The last line counts: a client may ask a first process what it speaks, and then start another.
-    let text = format!("echo $$ >> '{}'; exec '{wharf}' serve --stdio --config '{}'\n", pid.display(), config.display());
+    let text = format!(
+        "echo $$ >> '{}'; exec '{wharf}' serve --stdio --log info --config '{}' 2>> '{}'\n",
+        pid.display(),
+        config.display(),
+        stderr.display()
+    );
     fs::write(&script, text)?;
     Ok(vec!["sh".into(), script.to_string_lossy().into_owned()])
 }
@@ -127,20 +142,52 @@ impl Served {
     async fn restart(self) -> Result<Self> {
         match self {
             Self::Host(host) => Ok(Self::Host(Box::new(host.restart().await?))),
-            Self::Folder(folder) => {
-                let pids = fs::read_to_string(folder.path().join(PID)).context("the client has started no host")?;
-                let pid = pids.lines().last().context("no process id")?;
-                let killed = Command::new("kill").args(["-s", "KILL", pid]).status().await?;
-                ensure!(killed.success(), "the host that the client started is gone");
-                Ok(Self::Folder(folder))
+            Self::Dead(_) => bail!("the host is dead already"),
+            Self::Folder(folder, told) => {
+                kill(&folder).await?;
+                Ok(Self::Folder(folder, told))
             }
+        }
+    }
+
+    /// Kills it as soon as the guest says that it is in the read that does not end.
+    async fn kill_under_a_read(self) -> Result<Self> {
+        match self {
+            Self::Host(mut host) => {
+                host.wait_for_log(HANGING).await?;
+                Ok(Self::Dead(Box::new(host.kill().await?)))
+            }
+            Self::Folder(folder, mut told) => {
+                told.wait_for(HANGING).await?;
+                kill(&folder).await?;
+                Ok(Self::Folder(folder, told))
+            }
+            Self::Dead(_) => bail!("there is no host to kill"),
+        }
+    }
+
+    async fn start(self) -> Result<Self> {
+        match self {
+            Self::Dead(dead) => Ok(Self::Host(Box::new(dead.start().await?))),
+            Self::Folder(..) => Ok(self),
+            Self::Host(_) => bail!("the host is alive"),
         }
     }
 
     fn log(&self) -> String {
         match self {
             Self::Host(host) => format!("the host said, after the restart:\n{}", host.log()),
-            Self::Folder(_) => String::new(),
+            Self::Dead(_) => "the host was killed, and not started anew".into(),
+            Self::Folder(_, told) => format!("the hosts said:\n{}", told.so_far()),
         }
     }
+}
+
+/// The host that the client started last.
+async fn kill(folder: &TempDir) -> Result<()> {
+    let pids = fs::read_to_string(folder.path().join(PID)).context("the client has started no host")?;
+    let pid = pids.lines().last().context("no process id")?;
+    let killed = Command::new("kill").args(["-s", "KILL", pid]).status().await?;
+    ensure!(killed.success(), "the host that the client started is gone");
+    Ok(())
 }

@@ -7,15 +7,20 @@ mod http;
 mod player;
 mod report;
 mod stdio;
+mod talk;
 mod wire;
 
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
+use reqwest::Url;
+use serde_json::json;
+use wharf::mcp::era::MODERN;
 
 use self::{
     player::Player,
     report::Report,
+    talk::{META, Talk},
     wire::{Target, Wire},
 };
 use super::{headers::HeaderArgs, read::parse_uri, serve::run_to_end, signals::Signals, watch::parse_url};
@@ -72,4 +77,15 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
             () = signals.next() => bail!("ended before everything was tried"),
         }
     })
+}
+
+/// Asks a server of the modern era who it is.
+pub(super) async fn greet(url: Url) -> Result<String> {
+    let mut talk = Talk::new(Wire::open(&Target::Url(url))?);
+    talk.modern = true;
+    talk.wire.speaks(MODERN);
+    let result = talk.ask("server/discover", json!({})).await?;
+    let server = &result["_meta"][format!("{META}serverInfo")];
+    let text = |field: &str| server[field].as_str().unwrap_or("?");
+    Ok(format!("{} {}", text("name"), text("version")))
 }

@@ -6,12 +6,13 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use wharf::mcp::{
     era::{LEGACY, MODERN},
-    error::{INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND},
+    error::{INVALID_PARAMS, RESOURCE_NOT_FOUND},
 };
 
 use super::{
     Era,
     report::{Outcome, Report},
+    talk::{META, Talk, result},
     wire::Wire,
 };
 
@@ -23,7 +24,6 @@ const PAGES: usize = 100;
 const CANDIDATES: usize = 20;
 /// How long a server may take to acknowledge a listen.
 const ACKNOWLEDGEMENT: Duration = Duration::from_secs(10);
-const META: &str = "io.modelcontextprotocol/";
 
 /// What became of a step that did not fail.
 enum Done {
@@ -32,13 +32,12 @@ enum Done {
 }
 
 pub(super) struct Player {
-    wire: Wire,
+    talk: Talk,
     /// What the user wants waited on.
     uri: Option<String>,
     era: Era,
     wait: Duration,
     report: Report,
-    modern: bool,
     capabilities: Value,
     listed: Vec<String>,
     /// What is subscribed to.
@@ -49,20 +48,16 @@ pub(super) struct Player {
     read: Option<(String, Value)>,
     /// Why no notification can come.
     deaf: Option<String>,
-    ids: u64,
-    /// What was sent last, and what came back.
-    last: Option<(Value, Value)>,
 }
 
 impl Player {
     pub(super) fn new(wire: Wire, uri: Option<String>, era: Era, wait: Duration, report: Report) -> Self {
         Self {
-            wire,
+            talk: Talk::new(wire),
             uri,
             era,
             wait,
             report,
-            modern: false,
             capabilities: Value::Null,
             listed: Vec::new(),
             target: None,
@@ -70,8 +65,6 @@ impl Player {
             listen: Value::Null,
             read: None,
             deaf: None,
-            ids: 0,
-            last: None,
         }
     }
 
@@ -79,7 +72,7 @@ impl Player {
     pub(super) async fn play(mut self) -> Result<bool> {
         macro_rules! step {
             ($name:literal, $work:expr) => {{
-                self.last = None;
+                self.talk.last = None;
                 let began = Instant::now();
                 let done = $work;
                 let took = began.elapsed();
@@ -88,7 +81,7 @@ impl Player {
                     Ok(Done::Skipped(detail)) => (Outcome::Skipped, detail),
                     Err(error) => (Outcome::Failed, format!("{error:#}")),
                 };
-                let last = self.last.take();
+                let last = self.talk.last.take();
                 self.report.add($name, outcome, detail, took, last)?;
                 outcome
             }};
@@ -104,9 +97,9 @@ impl Player {
         step!("read again", self.read_again().await);
         step!("unsubscribe", self.unsubscribe().await);
         step!("not found", self.not_found().await);
-        let Self { wire, mut report, .. } = self;
+        let Self { talk, mut report, .. } = self;
         let began = Instant::now();
-        let (outcome, detail) = match wire.close().await {
+        let (outcome, detail) = match talk.wire.close().await {
             Ok(detail) => (Outcome::Ok, detail),
             Err(error) => (Outcome::Failed, format!("{error:#}")),
         };
@@ -116,20 +109,20 @@ impl Player {
 
     async fn connect(&mut self) -> Result<Done> {
         if self.era != Era::Legacy {
-            self.modern = true;
-            self.wire.speaks(MODERN);
+            self.talk.modern = true;
+            self.talk.wire.speaks(MODERN);
             match self.discover().await {
                 Ok(done) => return Ok(done),
                 Err(error) if self.era == Era::Modern => return Err(error),
                 // A server of the legacy era refuses in some way of its own, or says nothing.
-                Err(_) => self.modern = false,
+                Err(_) => self.talk.modern = false,
             }
         }
         self.initialize().await
     }
 
     async fn discover(&mut self) -> Result<Done> {
-        let result = self.ask("server/discover", json!({})).await?;
+        let result = self.talk.ask("server/discover", json!({})).await?;
         let versions = result["supportedVersions"].as_array().context("`supportedVersions` is no array")?;
         ensure!(versions.iter().any(|version| version == MODERN), "the server does not speak {MODERN}");
         let server = result["_meta"][format!("{META}serverInfo")].clone();
@@ -139,22 +132,22 @@ impl Player {
     async fn initialize(&mut self) -> Result<Done> {
         let newest = LEGACY[LEGACY.len() - 1];
         // The first request says the version in its body.
-        self.wire.forget_version();
+        self.talk.wire.forget_version();
         let client = json!({ "name": "wharf-probe", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": newest, "capabilities": {}, "clientInfo": client });
-        let result = self.ask("initialize", params).await?;
+        let result = self.talk.ask("initialize", params).await?;
         let version = result["protocolVersion"].as_str().context("`protocolVersion` is no text")?.to_owned();
         ensure!(LEGACY.contains(&&*version), "the server chose {version:?}, which is no version with sessions");
-        self.wire.speaks(&version);
-        self.wire.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
-        self.deaf = self.wire.open_stream().await.err().map(|error| format!("{error:#}"));
+        self.talk.wire.speaks(&version);
+        self.talk.wire.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+        self.deaf = self.talk.wire.open_stream().await.err().map(|error| format!("{error:#}"));
         self.greeted(&version, &result, result["serverInfo"].clone())
     }
 
     fn greeted(&mut self, version: &str, result: &Value, server: Value) -> Result<Done> {
         ensure!(result["capabilities"].is_object(), "`capabilities` is no object");
         self.capabilities = result["capabilities"].clone();
-        self.report.era = if self.modern { "modern" } else { "legacy" };
+        self.report.era = if self.talk.modern { "modern" } else { "legacy" };
         version.clone_into(&mut self.report.protocol);
         let text = |field: &str| server[field].as_str().unwrap_or("?").to_owned();
         let detail = format!("{} {}, {} {version}", text("name"), text("version"), self.report.era);
@@ -185,8 +178,8 @@ impl Player {
     async fn pages(&mut self, method: &str, field: &str) -> Result<(Vec<Value>, usize)> {
         let (mut all, mut params, mut pages) = (Vec::new(), json!({}), 0);
         loop {
-            let result = self.ask(method, params).await?;
-            self.cached(&result)?;
+            let result = self.talk.ask(method, params).await?;
+            self.talk.cached(&result)?;
             all.extend(result[field].as_array().with_context(|| format!("`{field}` is no array"))?.iter().cloned());
             pages += 1;
             match result.get("nextCursor").filter(|cursor| !cursor.is_null()) {
@@ -197,15 +190,6 @@ impl Player {
         }
     }
 
-    /// What 2026-07-28 wants of an answer that may be kept (Caching).
-    fn cached(&self, result: &Value) -> Result<()> {
-        if self.modern {
-            ensure!(result["ttlMs"].is_u64(), "`ttlMs` is missing, or no whole number");
-            ensure!(matches!(result["cacheScope"].as_str(), Some("public" | "private")), "`cacheScope` is neither public nor private");
-        }
-        Ok(())
-    }
-
     async fn read_first(&mut self) -> Result<Done> {
         match self.uri.clone().or_else(|| self.listed.first().cloned()) {
             None => Ok(Done::Skipped("nothing is listed: name a resource with --uri".into())),
@@ -214,10 +198,10 @@ impl Player {
     }
 
     async fn read(&mut self, uri: &str) -> Result<String> {
-        let result = self.ask("resources/read", json!({ "uri": uri })).await?;
-        self.cached(&result)?;
+        let result = self.talk.ask("resources/read", json!({ "uri": uri })).await?;
+        self.talk.cached(&result)?;
         let contents = result["contents"].as_array().context("`contents` is no array")?;
-        ensure!(!self.modern || !contents.is_empty(), "`contents` is empty");
+        ensure!(!self.talk.modern || !contents.is_empty(), "`contents` is empty");
         for content in contents {
             ensure!(content["uri"].is_string(), "a content without `uri`");
             ensure!(content["text"].is_string() != content["blob"].is_string(), "a content has either `text` or `blob`");
@@ -246,7 +230,7 @@ impl Player {
         }
         let mut refused = None;
         for uri in candidates {
-            let taken = if self.modern { self.begin_listen(&uri).await } else { self.begin_subscription(&uri).await };
+            let taken = if self.talk.modern { self.begin_listen(&uri).await } else { self.begin_subscription(&uri).await };
             match taken {
                 Ok(()) => {
                     self.target = Some(uri.clone());
@@ -259,21 +243,21 @@ impl Player {
     }
 
     async fn begin_subscription(&mut self, uri: &str) -> Result<()> {
-        self.ask("resources/subscribe", json!({ "uri": uri })).await.map(drop)
+        self.talk.ask("resources/subscribe", json!({ "uri": uri })).await.map(drop)
     }
 
     async fn begin_listen(&mut self, uri: &str) -> Result<()> {
-        let request = self.request("subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": [uri] } }));
-        self.last = Some((request.clone(), Value::Null));
-        if let Some(answer) = self.wire.listen(&request).await? {
-            self.last = Some((request, answer.clone()));
+        let request = self.talk.request("subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": [uri] } }));
+        self.talk.last = Some((request.clone(), Value::Null));
+        if let Some(answer) = self.talk.wire.listen(&request).await? {
+            self.talk.last = Some((request, answer.clone()));
             result(answer)?;
             bail!("the listen was answered with a result instead of a stream");
         }
         self.listen = request["id"].clone();
-        let first = tokio::time::timeout(ACKNOWLEDGEMENT, self.heard()).await;
+        let first = tokio::time::timeout(ACKNOWLEDGEMENT, self.talk.heard()).await;
         let first = first.with_context(|| format!("no acknowledgement within {} s", ACKNOWLEDGEMENT.as_secs()))??;
-        self.last = Some((request, first.clone()));
+        self.talk.last = Some((request, first.clone()));
         ensure!(first["method"] == "notifications/subscriptions/acknowledged", "the first message is no acknowledgement");
         ensure!(
             first["params"]["_meta"][format!("{META}subscriptionId")] == self.listen,
@@ -309,15 +293,15 @@ impl Player {
     async fn updated(&mut self, uri: &str) -> Result<usize> {
         let mut others = 0;
         loop {
-            let message = self.heard().await?;
+            let message = self.talk.heard().await?;
             let told = message["params"]["uri"].as_str().unwrap_or_default();
             // It may be a part of what was subscribed to (both eras, Resources, "Subscriptions").
             if message["method"] != "notifications/resources/updated" || !told.starts_with(uri) {
                 others += 1;
                 continue;
             }
-            if self.modern {
-                self.last = Some((Value::Null, message.clone()));
+            if self.talk.modern {
+                self.talk.last = Some((Value::Null, message.clone()));
                 let id = &message["params"]["_meta"][format!("{META}subscriptionId")];
                 ensure!(*id == self.listen, "the notification has another `subscriptionId` than the listen");
             }
@@ -334,16 +318,16 @@ impl Player {
 
     async fn unsubscribe(&mut self) -> Result<Done> {
         let Some(uri) = self.target.clone() else { return Ok(Done::Skipped("nothing is subscribed to".into())) };
-        if !self.modern {
-            self.ask("resources/unsubscribe", json!({ "uri": uri })).await?;
+        if !self.talk.modern {
+            self.talk.ask("resources/unsubscribe", json!({ "uri": uri })).await?;
             return Ok(Done::Ok(uri));
         }
-        if self.wire.is_http() {
-            self.wire.hang_up();
+        if self.talk.wire.is_http() {
+            self.talk.wire.hang_up();
             return Ok(Done::Ok("by closing the listen's stream".into()));
         }
         let params = json!({ "requestId": self.listen });
-        self.wire.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })).await?;
+        self.talk.wire.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })).await?;
         Ok(Done::Ok("by cancelling the listen".into()))
     }
 
@@ -351,65 +335,16 @@ impl Player {
         if !self.capabilities["resources"].is_object() {
             return Ok(Done::Skipped("the server has no resources".into()));
         }
-        let request = self.request("resources/read", json!({ "uri": MISSING }));
-        self.last = Some((request.clone(), Value::Null));
-        let answer = self.wire.ask(&request).await?;
-        self.last = Some((request, answer.clone()));
+        let request = self.talk.request("resources/read", json!({ "uri": MISSING }));
+        let answer = self.talk.answer(&request).await?;
         let error = answer.get("error").context("a resource that is not there was answered with a result")?;
         let code = error["code"].as_i64().context("the error has no `code`")?;
-        let wanted = i64::from(if self.modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND });
+        let wanted = i64::from(if self.talk.modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND });
         if code == wanted {
             return Ok(Done::Ok(format!("error {code}")));
         }
         // 2026-07-28 says MUST, the versions before it SHOULD.
-        ensure!(!self.modern, "error {code} in place of {wanted}");
+        ensure!(!self.talk.modern, "error {code} in place of {wanted}");
         Ok(Done::Ok(format!("error {code}, where the specification advises {wanted}")))
     }
-
-    /// The next message that is no answer; what the server asks is answered.
-    async fn heard(&mut self) -> Result<Value> {
-        loop {
-            let message = self.wire.next().await?;
-            let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else { return Ok(message) };
-            let answer = match method {
-                "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
-                _ => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": METHOD_NOT_FOUND, "message": "Method not found" } }),
-            };
-            self.wire.tell(&answer).await?;
-        }
-    }
-
-    fn request(&mut self, method: &str, mut params: Value) -> Value {
-        self.ids += 1;
-        if self.modern {
-            params["_meta"] = json!({
-                (format!("{META}protocolVersion")): MODERN,
-                (format!("{META}clientInfo")): { "name": "wharf-probe", "version": env!("CARGO_PKG_VERSION") },
-                (format!("{META}clientCapabilities")): {},
-            });
-        }
-        json!({ "jsonrpc": "2.0", "id": self.ids, "method": method, "params": params })
-    }
-
-    /// The result of a request; an error is one.
-    async fn ask(&mut self, method: &str, params: Value) -> Result<Value> {
-        let request = self.request(method, params);
-        self.last = Some((request.clone(), Value::Null));
-        let answer = self.wire.ask(&request).await?;
-        self.last = Some((request.clone(), answer.clone()));
-        ensure!(answer["jsonrpc"] == "2.0", "the answer is no JSON-RPC 2.0");
-        let result = result(answer.clone())?;
-        ensure!(answer["id"] == request["id"], "the answer has another id");
-        ensure!(!self.modern || result["resultType"] == "complete", "`resultType` is not \"complete\"");
-        Ok(result)
-    }
-}
-
-fn result(mut answer: Value) -> Result<Value> {
-    if let Some(error) = answer.get("error") {
-        bail!("error {}: {}", error["code"], error["message"].as_str().unwrap_or_default());
-    }
-    let result = answer.get_mut("result").context("the answer has neither `result` nor `error`")?;
-    ensure!(result.is_object(), "`result` is no object");
-    Ok(result.take())
 }

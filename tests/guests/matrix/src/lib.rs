@@ -6,7 +6,7 @@
 //! - `matrix://item/{name}`: "item NAME"; `name` is completed from alpha, alpine, beta and gamma.
 //! - `matrix://fixture/watched`: "version N"; N is 1 in a fresh instance.
 //! - `matrix://do/update`: N grows by one and is announced. `…/flood`: ten thousand times the same, in one call. `…/add` and
-//!   `…/remove`: the list gains `matrix://added/K`, loses the last of them. `…/die`: traps. `…/slow`: answers after 2 s.
+//!   `…/remove`: the list gains `matrix://added/K`, loses the last of them. `…/die`: traps. `…/hang`: says "this read hangs" on stderr, and answers never.
 
 use std::{
     cell::RefCell,
@@ -47,7 +47,8 @@ const PAGES: usize = 2500;
 /// Entries in one answer of `list`.
 const PAGE_SIZE: usize = 1000;
 const FLOOD: u64 = 10_000;
-const SLOW: Duration = Duration::from_secs(2);
+/// Long beside the deadline of any call.
+const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
 struct State {
     version: u64,
@@ -132,9 +133,10 @@ fn act(what: &str) -> Result<String, Error> {
             format!("matrix://added/{last}")
         }
         "die" => std::process::abort(),
-        "slow" => {
-            compute(SLOW);
-            "slow".into()
+        "hang" => {
+            eprintln!("this read hangs");
+            std::thread::sleep(FOREVER);
+            return Err(Error::Failed("forever is over".into()));
         }
         _ => return Err(Error::NotFound),
     })

@@ -3,6 +3,7 @@
 //! The steps are those of the drivers in `tests/clients/`; what is rmcp's own is in [`Connection`].
 
 mod heard;
+mod lab;
 mod steps;
 
 use std::{sync::Arc, time::Instant};
@@ -24,6 +25,7 @@ use tokio::{
     time::timeout,
 };
 
+pub(crate) use self::lab::full_round as lab_round;
 use self::{heard::Heard, steps::Round};
 use super::{
     STEPS,
@@ -32,8 +34,8 @@ use super::{
 };
 
 /// Plays a round, and reports it as a driver does.
-pub(super) async fn play(protocol: &'static str, target: Target, report: mpsc::Sender<Line>, restarted: oneshot::Receiver<()>) {
-    let mut round = Round::new(protocol, target, report.clone(), restarted);
+pub(super) async fn play(protocol: &'static str, target: Target, report: mpsc::Sender<Line>, done: mpsc::Receiver<()>) {
+    let mut round = Round::new(protocol, target, report.clone(), done);
     for step in STEPS {
         let began = Instant::now();
         let ended = match timeout(steps::STEP_LIMIT, round.step(step)).await {

@@ -3,13 +3,14 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
-use rmcp::{ServiceError, model::ResourceContents};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::timeout,
+use rmcp::{
+    ServiceError,
+    model::{ReadResourceRequestParams, ResourceContents},
 };
+use tokio::{sync::mpsc, time::timeout};
 
 use super::{Connection, Heard, Line, Target};
+use crate::matrix::player::Please;
 
 /// The longest a step may take.
 pub(super) const STEP_LIMIT: Duration = Duration::from_secs(20);
@@ -23,6 +24,8 @@ const BLOB: &str = "matrix://fixture/blob";
 const WATCHED: &str = "matrix://fixture/watched";
 const BYSTANDER: &str = "matrix://fixture/bystander";
 const MISSING: &str = "matrix://fixture/missing";
+/// A read that is never answered.
+const HANGS: &str = "matrix://do/hang";
 const ITEM: &str = "matrix://item/{name}";
 const PAGES: usize = 2500;
 const FLOOD: u64 = 10_000;
@@ -37,7 +40,8 @@ pub(super) struct Round {
     protocol: &'static str,
     target: Target,
     report: mpsc::Sender<Line>,
-    restarted: Option<oneshot::Receiver<()>>,
+    /// Says that what was asked for is done.
+    done: mpsc::Receiver<()>,
     heard: Arc<Heard>,
     connection: Option<Connection>,
     /// What the last do/update said.
@@ -54,8 +58,8 @@ fn number(version: &str) -> Result<u64> {
 }
 
 impl Round {
-    pub fn new(protocol: &'static str, target: Target, report: mpsc::Sender<Line>, restarted: oneshot::Receiver<()>) -> Self {
-        Self { protocol, target, report, restarted: Some(restarted), heard: Arc::default(), connection: None, answered: String::new() }
+    pub fn new(protocol: &'static str, target: Target, report: mpsc::Sender<Line>, done: mpsc::Receiver<()>) -> Self {
+        Self { protocol, target, report, done, heard: Arc::default(), connection: None, answered: String::new() }
     }
 
     pub async fn step(&mut self, step: &str) -> Result<String> {
@@ -77,6 +81,7 @@ impl Round {
             "list-changed" => self.list_changed().await.map(done),
             "died" => self.died().await.map(done),
             "restart" => self.restart().await,
+            "killed" => self.killed().await,
             "close" => self.connection.take().context("there is no connection")?.close().await,
             _ => bail!("there is no step {step}"),
         }
@@ -260,14 +265,37 @@ impl Round {
     }
 
     async fn restart(&mut self) -> Result<String> {
+        let before = self.unlike_a_fresh_host().await?;
+        self.please(Please::Restart).await?;
+        self.converge(before).await
+    }
+
+    async fn killed(&mut self) -> Result<String> {
+        let before = self.unlike_a_fresh_host().await?;
+        let peer = self.open()?.peer().clone();
+        let reading = tokio::spawn(async move { peer.read_resource(ReadResourceRequestParams::new(HANGS)).await });
+        self.please(Please::Kill).await?;
+        let ended = timeout(WAIT, reading).await.with_context(|| format!("the read has not ended within {} s", WAIT.as_secs()))??;
+        let error = ended.err().context("the read was answered")?;
+        self.please(Please::Start).await?;
+        Ok(format!("{}: {error}", self.converge(before).await?))
+    }
+
+    /// Makes the host what no fresh one is, with nothing of it under way any more: gives the updates and interruptions heard so far.
+    async fn unlike_a_fresh_host(&mut self) -> Result<(u64, u64)> {
         while number(&self.updated("update").await?)? < 3 {}
         // Told later than any update: none of the old server's is on its way when this has arrived.
         self.listed("add", true).await?;
-        let (updates, interruptions) = self.heard.now(|counts| (counts.updates(WATCHED), counts.interruptions));
-        self.report.send(Line::Please { please: "restart".into() }).await?;
-        let restarted = self.restarted.take().context("one restart is all there is")?;
-        timeout(STEP_LIMIT, restarted).await.context("the host was not restarted in time")??;
+        Ok(self.heard.now(|counts| (counts.updates(WATCHED), counts.interruptions)))
+    }
 
+    async fn please(&mut self, please: Please) -> Result<()> {
+        self.report.send(Line::Please { please }).await?;
+        timeout(STEP_LIMIT, self.done.recv()).await.with_context(|| format!("{please:?}: not done in time"))?.context("the harness is gone")
+    }
+
+    /// Ends up with what is true at the fresh host.
+    async fn converge(&mut self, (updates, interruptions): (u64, u64)) -> Result<String> {
         let noticed =
             self.heard.until("anything", UNNOTICED, |counts| counts.updates(WATCHED) > updates || counts.interruptions > interruptions);
         let by_itself = noticed.await.is_ok() && self.heard.now(|counts| counts.interruptions == interruptions);

@@ -181,3 +181,21 @@ async fn a_session_that_is_not_there_is_no_connection() {
     bench.take(What::Ended);
     assert_eq!((bench.table.conclude(), &bench.verdicts[..]), (vec![], &[][..]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn past_1024_requests_without_an_answer_the_older_ones_are_forgotten() {
+    let mut bench = Bench::new(Connection::Session("one".into()));
+    bench.initialize();
+    let asks = |id: usize| What::Received(json!({ "jsonrpc": "2.0", "id": id, "method": "resources/list", "params": {} }));
+    for id in 1..=PENDING {
+        bench.take(asks(id));
+    }
+    assert_eq!(bench.table.seats[0].pending.len(), PENDING);
+    bench.take(asks(PENDING + 1));
+    assert_eq!(bench.table.seats[0].pending.len(), 1);
+    let answered = |id: usize| What::Sent(json!({ "jsonrpc": "2.0", "id": id, "result": { "resources": [] } }));
+    bench.take(answered(1));
+    assert_eq!(bench.table.seats[0].round.taken(), [], "what was forgotten is no step");
+    bench.take(answered(PENDING + 1));
+    assert_eq!(bench.table.seats[0].round.taken().len(), 1);
+}

@@ -1,0 +1,41 @@
+//! `wharf health`: asks a host whether it serves. Made for the health check of a container, in which there is no shell to ask with.
+//!
+//! It asks for `server/discover`, which a host answers whatever its providers do: one that is broken is no reason to end the host.
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::{Context, Result};
+use reqwest::Url;
+use wharf::transport::http::PATH;
+
+use super::{
+    output,
+    probe::greet,
+    serve::{DEFAULT_HTTP, run_to_end},
+    watch::parse_url,
+};
+
+/// Less than a container engine waits by itself (30 s): it is this command that says what is wrong.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Arguments of `wharf health`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The host's URL [default: http://127.0.0.1:8089/mcp]
+    #[arg(value_name = "URL", value_parser = parse_url)]
+    url: Option<Url>,
+}
+
+pub(super) fn run(Args { url }: Args) -> Result<ExitCode> {
+    let url = match url {
+        Some(url) => url,
+        None => format!("http://{DEFAULT_HTTP}{PATH}").parse().context("the default URL")?,
+    };
+    let asked = async {
+        let asked = tokio::time::timeout(PATIENCE, greet(url.clone())).await;
+        asked.with_context(|| format!("no answer within {} s", PATIENCE.as_secs()))?
+    };
+    let server = run_to_end(asked).with_context(|| format!("{url} is not well"))?;
+    output::lines([format!("{server} serves at {url}")])?;
+    Ok(ExitCode::SUCCESS)
+}
