@@ -13,6 +13,7 @@ mod wire;
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
+use hyper::HeaderMap;
 use reqwest::Url;
 use serde_json::json;
 use wharf::mcp::era::MODERN;
@@ -81,7 +82,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
 
 /// Asks a server of the modern era who it is.
 pub(super) async fn greet(url: Url) -> Result<String> {
-    let mut talk = Talk::new(Wire::open(&Target::Url(url))?);
+    let mut talk = Talk::new(Wire::open(&Target::Url(url), &HeaderMap::new())?);
     talk.modern = true;
     talk.wire.speaks(MODERN);
     let result = talk.ask("server/discover", json!({})).await?;
