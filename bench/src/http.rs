@@ -78,6 +78,21 @@ impl Connection {
         Ok(())
     }
 
+    /// Reads on, past what this has found before, until one of these texts has come; gives which. For streams that are read for long.
+    pub async fn wait_for_next(&mut self, texts: &[&[u8]]) -> Result<usize> {
+        loop {
+            let unread = &self.buffer[self.head..self.filled];
+            let found = texts.iter().enumerate().filter_map(|(number, text)| Some((find(unread, text)?, number))).min();
+            if let Some((at, number)) = found {
+                let read = self.head + at + texts[number].len();
+                self.buffer.copy_within(read..self.filled, 0);
+                (self.filled, self.head) = (self.filled - read, 0);
+                return Ok(number);
+            }
+            self.more().await?;
+        }
+    }
+
     /// Gives back what the buffer takes: of ten thousand idle connections it would be gigabytes.
     pub fn idle(self) -> TcpStream {
         self.stream
@@ -199,6 +214,15 @@ mod tests {
         assert_eq!((whole.body(), whole.header("x")), (&b"hello"[..], Some("1")));
         let chunks = answered(&["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r", "\n2\r\nlo\r\n0\r", "\n\r\n"]).await;
         assert_eq!(chunks.body(), b"hello");
+    }
+
+    #[tokio::test]
+    async fn what_a_stream_says_is_found_once_each_in_its_order() {
+        let mut stream = answered(&["HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "one t", "wo ", "one"]).await;
+        for expected in [0, 1, 0] {
+            assert_eq!(stream.wait_for_next(&[b"one", b"two"]).await.unwrap(), expected);
+        }
+        assert!(stream.wait_for_next(&[b"one"]).await.is_err(), "the stream has ended");
     }
 
     #[test]

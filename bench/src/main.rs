@@ -1,9 +1,11 @@
 //! Measures Wharf side by side with other servers, on this machine's loopback. `cargo xtask bench` builds all that it needs and runs it.
 
+mod beside;
 mod http;
 mod load;
 mod mcp;
 mod memory;
+mod reload;
 mod report;
 mod rivals;
 mod servers;
@@ -18,7 +20,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::report::Table;
 
-const USAGE: &str = "usage: wharf-bench read|list|memory|all --wharf PROGRAM --component FILE [--quick] [--only CASE] [--json FILE]";
+const USAGE: &str = "usage: wharf-bench read|list|memory|all|reload --wharf PROGRAM --component FILE [--quick] [--only CASE] [--json FILE]
+reload takes too: --versioned FILE --javascript FILE --javascript FILE --target DIR";
 
 /// What is measured, and how.
 pub struct Options {
@@ -26,6 +29,11 @@ pub struct Options {
     wharf: PathBuf,
     /// The fixture `texts`.
     component: PathBuf,
+    /// The fixture `versioned`, and two components of an interpreted language; only for `reload`.
+    versioned: Option<PathBuf>,
+    javascript: Vec<PathBuf>,
+    /// Where what `wharf new` makes is built.
+    target: Option<PathBuf>,
     /// A look at whether all works, in seconds: no measurement.
     quick: bool,
     /// Only cases whose name, era and connections have this in them, as in `read 256 B modern 1`.
@@ -45,18 +53,23 @@ fn main() -> Result<()> {
 fn options(arguments: &[String]) -> Result<Options> {
     let mut arguments = arguments.iter();
     let (mut wharf, mut component, mut quick, mut only, mut json) = (None, None, false, None, None);
+    let (mut versioned, mut javascript, mut target) = (None, Vec::new(), None);
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{flag} wants a value; {USAGE}"));
         match flag.as_str() {
             "--wharf" => wharf = Some(PathBuf::from(value()?)),
             "--component" => component = Some(PathBuf::from(value()?)),
+            "--versioned" => versioned = Some(PathBuf::from(value()?)),
+            "--javascript" => javascript.push(PathBuf::from(value()?)),
+            "--target" => target = Some(PathBuf::from(value()?)),
             "--only" => only = Some(value()?.clone()),
             "--json" => json = Some(PathBuf::from(value()?)),
             "--quick" => quick = true,
             _ => bail!("there is no {flag}; {USAGE}"),
         }
     }
-    Ok(Options { wharf: wharf.context(USAGE)?, component: component.context(USAGE)?, quick, only, json })
+    let (wharf, component) = (wharf.context(USAGE)?, component.context(USAGE)?);
+    Ok(Options { wharf, component, versioned, javascript, target, quick, only, json })
 }
 
 fn measure(what: &str, options: &Options) -> Result<()> {
@@ -64,10 +77,15 @@ fn measure(what: &str, options: &Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let table = runtime.block_on(async {
         let mut table = Table::default();
+        table.load_average = load_average();
         match what {
             "read" => table.join(speed::read(options).await?),
             "list" => table.join(speed::list(options).await?),
             "memory" => table.join(memory::memory(options).await?),
+            "reload" => {
+                table.join(reload::reload(options).await?);
+                table.join(beside::beside(options).await?);
+            }
             "all" => {
                 table.join(speed::read(options).await?);
                 table.join(speed::list(options).await?);
@@ -83,4 +101,8 @@ fn measure(what: &str, options: &Options) -> Result<()> {
         fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
+}
+
+fn load_average() -> Option<f64> {
+    fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }

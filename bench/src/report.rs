@@ -1,6 +1,6 @@
 //! What was measured, as a table for people and as JSON.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
@@ -80,10 +80,107 @@ pub struct Weighed {
     pub bytes_each: f64,
 }
 
+/// How long new versions took to reach a client. All times are in milliseconds.
+#[derive(Serialize)]
+pub struct Reloaded {
+    case: String,
+    count: usize,
+    /// Until the update, or for a save until the new content was read. Of fewer than 100, the p99 is the slowest.
+    p50_ms: f64,
+    p99_ms: f64,
+    /// Until `list_changed`.
+    list_p50_ms: Option<f64>,
+    list_p99_ms: Option<f64>,
+    /// What the build took of it.
+    build_p50_ms: Option<f64>,
+    build_share: Option<f64>,
+}
+
+impl Reloaded {
+    pub fn new(case: &str, times: Vec<Duration>, lists: Option<Vec<Duration>>, builds: Option<Vec<Duration>>) -> Self {
+        let shares = builds.iter().flatten().zip(&times).map(|(build, time)| build.as_secs_f64() / time.as_secs_f64()).collect();
+        let build_share = builds.as_ref().map(|_| median(shares));
+        let sorted = |times: Vec<Duration>| {
+            let mut times: Vec<u32> = times.iter().map(|time| u32::try_from(time.as_nanos()).unwrap_or(u32::MAX)).collect();
+            times.sort_unstable();
+            times
+        };
+        let (times, lists, builds) = (sorted(times), lists.map(sorted), builds.map(sorted));
+        let ms = |times: &Vec<u32>, part| quantile(times, part) / 1000.0;
+        Self {
+            case: case.to_owned(),
+            count: times.len(),
+            p50_ms: ms(&times, 0.5),
+            p99_ms: ms(&times, 0.99),
+            list_p50_ms: lists.as_ref().map(|lists| ms(lists, 0.5)),
+            list_p99_ms: lists.as_ref().map(|lists| ms(lists, 0.99)),
+            build_p50_ms: builds.as_ref().map(|builds| ms(builds, 0.5)),
+            build_share,
+        }
+    }
+}
+
+/// Reads alone, and the same reads while a component is compiled. Latencies are in microseconds.
+#[derive(Serialize)]
+pub struct Beside {
+    requests_per_second: u32,
+    alone: usize,
+    alone_p50_us: f64,
+    alone_p99_us: f64,
+    beside: usize,
+    beside_p50_us: f64,
+    beside_p99_us: f64,
+    /// Of the p99s.
+    ratio: f64,
+    /// From the new file to the loaded component, each round, in seconds.
+    compiled_s: Vec<f64>,
+}
+
+impl Beside {
+    pub fn new(requests_per_second: u32, mut alone: Vec<u32>, mut beside: Vec<u32>, took: Vec<Duration>) -> Self {
+        alone.sort_unstable();
+        beside.sort_unstable();
+        let (alone_p99_us, beside_p99_us) = (quantile(&alone, 0.99), quantile(&beside, 0.99));
+        Self {
+            requests_per_second,
+            alone: alone.len(),
+            alone_p50_us: quantile(&alone, 0.5),
+            alone_p99_us,
+            beside: beside.len(),
+            beside_p50_us: quantile(&beside, 0.5),
+            beside_p99_us,
+            ratio: beside_p99_us / alone_p99_us,
+            compiled_s: took.iter().map(Duration::as_secs_f64).collect(),
+        }
+    }
+}
+
+impl Beside {
+    fn lines(&self) -> String {
+        let Self { requests_per_second, alone, alone_p50_us, alone_p99_us, beside, beside_p50_us, beside_p99_us, ratio, compiled_s } = self;
+        let what = format!("reads of another provider, {requests_per_second}/s");
+        let took = compiled_s.iter().map(|seconds| format!("{seconds:.1} s")).collect::<Vec<_>>().join(", ");
+        let title = format!("{what:38} {:>6} {:>9} {:>9} {:>9}", "count", "p50", "p99", "ratio");
+        let alone = format!("{:38} {alone:>6} {alone_p50_us:>6.0} µs {alone_p99_us:>6.0} µs", "alone");
+        let name = "while a component compiles";
+        let beside = format!("{name:38} {beside:>6} {beside_p50_us:>6.0} µs {beside_p99_us:>6.0} µs {ratio:>9.2}  (it took {took})");
+        [title, alone, beside].join("\n")
+    }
+}
+
 #[derive(Default, Serialize)]
 pub struct Table {
+    /// Processes that were ready to run, over the last minute before (proc_loadavg(5)). Absent where the system does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_average: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     speed: Vec<Measured>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<Weighed>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reload: Vec<Reloaded>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<Beside>,
 }
 
 impl Table {
@@ -99,14 +196,28 @@ impl Table {
         self.memory.push(weighed);
     }
 
+    pub fn reloaded(&mut self, reloaded: Reloaded) {
+        eprintln!("  {}: {:.0} ms", reloaded.case, reloaded.p50_ms);
+        self.reload.push(reloaded);
+    }
+
+    pub fn beside(&mut self, beside: Beside) {
+        self.beside.push(beside);
+    }
+
     pub fn join(&mut self, other: Self) {
         self.speed.extend(other.speed);
         self.memory.extend(other.memory);
+        self.reload.extend(other.reload);
+        self.beside.extend(other.beside);
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(load) = self.load_average {
+            writeln!(f, "load average before: {load}")?;
+        }
         if !self.speed.is_empty() {
             writeln!(
                 f,
@@ -140,6 +251,19 @@ impl fmt::Display for Table {
         for Weighed { what, server, count, bytes_each } in &self.memory {
             writeln!(f, "{what:36} {server:12} {count:>8} {bytes_each:>12.0}")?;
         }
+        if !self.reload.is_empty() {
+            let title = "new version until it reaches a client";
+            writeln!(f, "{title:38} {:>6} {:>9} {:>9} {:>9} {:>9} {:>14}", "count", "p50", "p99", "list p50", "list p99", "build p50")?;
+        }
+        for Reloaded { case, count, p50_ms, p99_ms, list_p50_ms, list_p99_ms, build_p50_ms, build_share } in &self.reload {
+            let ms = |time: &Option<f64>| time.map_or_else(|| "-".into(), |time| format!("{time:.0} ms"));
+            let share = build_share.map_or_else(String::new, |share| format!(" ({:.0} %)", share * 100.0));
+            let (list, list_p99, build) = (ms(list_p50_ms), ms(list_p99_ms), ms(build_p50_ms) + &share);
+            writeln!(f, "{case:38} {count:>6} {p50_ms:>6.0} ms {p99_ms:>6.0} ms {list:>9} {list_p99:>9} {build:>14}")?;
+        }
+        for beside in &self.beside {
+            writeln!(f, "{}", beside.lines())?;
+        }
         Ok(())
     }
 }
@@ -155,6 +279,20 @@ mod tests {
         assert!(median(Vec::new()).is_nan() && quantile(&[], 0.5).is_nan());
         let sorted: Vec<u32> = (1..=100).map(|n| n * 1000).collect();
         assert_eq!((quantile(&sorted, 0.5), quantile(&sorted, 0.99), quantile(&sorted, 1.0)), (51.0, 100.0, 100.0));
+    }
+
+    #[test]
+    fn the_build_s_share_is_that_of_each_save() {
+        let ms = |times: &[u64]| times.iter().map(|ms| Duration::from_millis(*ms)).collect::<Vec<_>>();
+        let saves = Reloaded::new("c", ms(&[100, 200, 400]), None, Some(ms(&[50, 150, 100])));
+        assert_eq!((saves.p50_ms, saves.build_p50_ms, saves.build_share), (200.0, Some(100.0), Some(0.5)));
+        let swaps = Reloaded::new("c", ms(&[1]), Some(ms(&[2])), None);
+        assert_eq!((swaps.list_p99_ms, swaps.build_share), (Some(2.0), None));
+    }
+
+    #[test]
+    fn the_ratio_of_reads_beside_a_compilation_is_that_of_the_p99s() {
+        assert_eq!(Beside::new(1, vec![1000, 2000], vec![3000, 5000], Vec::new()).ratio, 2.5);
     }
 
     #[test]

@@ -11,6 +11,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+/// A host is up in milliseconds.
+const STUCK: Duration = Duration::from_secs(10);
 
 /// A server.
 pub struct Server {
@@ -65,6 +70,59 @@ impl Server {
         let of_thread =
             |folder: fs::DirEntry| fs::read_to_string(folder.path().join("schedstat")).ok()?.split(' ').next()?.parse::<u64>().ok();
         Some(Duration::from_nanos(threads.flatten().filter_map(of_thread).sum()))
+    }
+}
+
+/// A host that goes on to say what it does, in JSON.
+pub struct Talking {
+    pub server: Server,
+    said: mpsc::UnboundedReceiver<Value>,
+}
+
+impl Talking {
+    /// Runs `wharf` with these arguments in a folder, in which its compile cache is too, and waits until it serves.
+    pub async fn start(program: &Path, arguments: &[&str], folder: &Path) -> Result<Self> {
+        Self::start_with(program, arguments, folder, &[]).await
+    }
+
+    /// With these variables in its environment, too.
+    pub async fn start_with(program: &Path, arguments: &[&str], folder: &Path, variables: &[(&str, &str)]) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.envs(variables.iter().copied());
+        command.args(arguments).args(["--http", "127.0.0.1:0", "--log-format", "json"]);
+        command.env("WHARF_CACHE_DIR", folder.join("cache")).current_dir(folder).stderr(Stdio::piped());
+        let mut child = spawn(&mut command)?;
+        let stderr = BufReader::new(child.stderr.take().context("no stderr")?);
+        let (say, said) = mpsc::unbounded_channel();
+        thread::spawn(move || {
+            for line in stderr.lines().map_while(|line| line.ok()) {
+                // What a compiler prints is no JSON. Whoever has heard enough is gone.
+                let _ = say.send(serde_json::from_str(&line).unwrap_or(Value::from(line)));
+            }
+        });
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut talking = Self { server: Server { child, address: nowhere }, said };
+        let serving = talking.says(&["serving"], STUCK).await?;
+        let address = serving["url"].as_str().and_then(|url| url.strip_prefix("http://")?.strip_suffix("/mcp")?.parse().ok());
+        talking.server.address = address.with_context(|| format!("no address in {serving}"))?;
+        Ok(talking)
+    }
+
+    /// Waits for one of these messages; an error is one of its own.
+    pub async fn says(&mut self, messages: &[&str], limit: Duration) -> Result<Value> {
+        let mut before = String::new();
+        let heard = async {
+            while let Some(event) = self.said.recv().await {
+                match (event["message"].as_str(), event["level"].as_str()) {
+                    (Some(message), _) if messages.contains(&message) => return Ok(event),
+                    (_, Some("ERROR")) => bail!("the host said: {before}{event}"),
+                    _ => before += &format!("{event}\n"),
+                }
+            }
+            bail!("the host ended")
+        };
+        let heard = tokio::time::timeout(limit, heard).await;
+        heard.unwrap_or_else(|_| bail!("the host did not say {} in time", messages.join(" or "))).with_context(|| before)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    os::unix::fs::{MetadataExt, chown},
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
@@ -17,6 +18,9 @@ use tokio::{
 
 use crate::{root, within};
 
+/// A user who owns nothing; that of `nobody`, on most systems.
+const NOBODY: u32 = 65534;
+
 /// What a host is to serve.
 #[derive(Default)]
 pub struct Setup {
@@ -24,6 +28,7 @@ pub struct Setup {
     files: Vec<(String, Vec<u8>)>,
     pipes: Vec<String>,
     config: String,
+    without_privileges: bool,
 }
 
 impl Setup {
@@ -62,12 +67,23 @@ impl Setup {
         self
     }
 
+    /// Run by a user to whom the rights on files mean something: not by root.
+    #[must_use]
+    pub fn without_privileges(mut self) -> Self {
+        self.without_privileges = true;
+        self
+    }
+
     /// Starts the host, and waits until it says where it listens.
     ///
     /// # Errors
     /// A missing binary or component, with the command that makes it; a host that ends at once, with what it said.
     pub async fn start(self) -> Result<Host> {
-        Host::run(self.prepare().await?, "127.0.0.1:0").await
+        let without_privileges = self.without_privileges;
+        let folder = self.prepare().await?;
+        // Whoever is not root cannot become somebody else, and need not.
+        let is_root = fs::metadata(folder.path())?.uid() == 0;
+        Host::run(folder, "127.0.0.1:0", (without_privileges && is_root).then_some(NOBODY)).await
     }
 
     /// Makes the folder that a host would be started in: a wharf.toml, and the plugins folder beside it.
@@ -102,12 +118,21 @@ pub struct Host {
     said: watch::Receiver<()>,
     log: Arc<Mutex<String>>,
     folder: TempDir,
+    user: Option<u32>,
 }
 
 impl Host {
-    async fn run(folder: TempDir, at: &str) -> Result<Self> {
-        let binary = binary()?;
-        let mut child = Command::new(&binary)
+    async fn run(folder: TempDir, at: &str, user: Option<u32>) -> Result<Self> {
+        let mut binary = binary()?;
+        if let Some(user) = user {
+            binary = handed_over(&binary, folder.path(), user)?;
+        }
+        let mut command = Command::new(&binary);
+        if let Some(user) = user {
+            // The caches of the user who runs the tests are not for this one.
+            command.uid(user).gid(user).env("WHARF_CACHE_DIR", "off");
+        }
+        let mut child = command
             .args(["serve", "--http", at, "--config", "wharf.toml"])
             .current_dir(folder.path())
             .stdin(Stdio::null())
@@ -132,7 +157,7 @@ impl Host {
                 }
             }
         });
-        let mut host = Self { child, address: String::new(), said, log, folder };
+        let mut host = Self { child, address: String::new(), said, log, folder, user };
         let log = host.wait_for_log("http://127.0.0.1:").await?;
         host.address = address(&log).context("the host's URL is not http://127.0.0.1:PORT/mcp")?;
         Ok(host)
@@ -194,7 +219,7 @@ impl Host {
     /// It does not die.
     pub(crate) async fn kill(mut self) -> Result<Dead> {
         within("the host's death", async { Ok(self.child.kill().await?) }).await?;
-        Ok(Dead { folder: self.folder, address: self.address })
+        Ok(Dead { folder: self.folder, address: self.address, user: self.user })
     }
 
     /// Sends a signal, as `kill` names it, and waits for the end.
@@ -212,16 +237,38 @@ impl Host {
     }
 }
 
+/// Gives a user the folder and what is in it, and a copy of the program that they can get at.
+fn handed_over(binary: &Path, folder: &Path, user: u32) -> Result<PathBuf> {
+    let copy = folder.join("wharf");
+    if !copy.exists() {
+        // A link takes no time, where it can be had.
+        fs::hard_link(binary, &copy).or_else(|_| fs::copy(binary, &copy).map(drop)).context("cannot copy the program")?;
+    }
+    let give = |path: &Path| chown(path, Some(user), Some(user)).with_context(|| format!("cannot give {}", path.display()));
+    give(folder)?;
+    for folder in [folder.to_owned(), folder.join("plugins")] {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            // A link's owner is the owner of the program itself.
+            if path != copy {
+                give(&path)?;
+            }
+        }
+    }
+    Ok(copy)
+}
+
 /// What a host was started with that has been killed.
 pub(crate) struct Dead {
     folder: TempDir,
     address: String,
+    user: Option<u32>,
 }
 
 impl Dead {
     /// Starts it anew at the same address.
     pub async fn start(self) -> Result<Host> {
-        Host::run(self.folder, &self.address).await
+        Host::run(self.folder, &self.address, self.user).await
     }
 }
 

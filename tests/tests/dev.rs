@@ -39,6 +39,67 @@ fn url(log: &str) -> Result<String> {
     Ok(format!("{}/mcp", &log[begin..begin + end]))
 }
 
+/// The same folder without a provider.toml and its build: what is there tells how it is built.
+fn project_with(files: &[(&str, &str)]) -> Result<TempDir> {
+    let folder = project()?;
+    let project = folder.path().join("review");
+    fs::remove_file(project.join("provider.toml"))?;
+    fs::remove_file(project.join("build.sh"))?;
+    // No component by its name: it is not what a build has made.
+    fs::rename(project.join("base.wasm"), project.join("base.bin"))?;
+    for (name, content) in files {
+        fs::write(project.join(name), content)?;
+    }
+    Ok(folder)
+}
+
+/// Saves another word, and waits until a subscribed client has it.
+async fn a_save_arrives(folder: &TempDir, building: &str) -> Result<()> {
+    let mut dev = start(folder)?;
+    let url = url(&dev.says("/mcp", 1).await?)?;
+    dev.says(&format!("building  {building}"), 1).await?;
+    dev.says("loaded    review: 1 resource", 1).await?;
+    let mut watch = Running::start(folder.path(), &["watch", "--read", "--count", "1", "--url", &url, STATUS])?;
+    watch.says("watching 1 resource", 1).await?;
+    fs::write(folder.path().join("review/word.txt"), OTHER)?;
+    ensure!(watch.line().await?.ends_with(&format!("updated {STATUS}")));
+    let (_status, _version) = (watch.line().await?, watch.line().await?);
+    ensure!(watch.line().await? == "message: Looking for a reviewer.");
+    let log = dev.says("reloaded  review", 1).await?;
+    // What the build writes is no change that is built again.
+    ensure!(log.matches("changed   ").count() == 1 && log.contains("changed   word.txt"), "{log}");
+    let (status, log) = dev.end("INT").await?;
+    ensure!(status.code() == Some(0), "{status}: {log}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_makefile_is_made_and_its_newest_component_is_served() -> Result<()> {
+    let makefile = "\
+out/review.wasm: base.bin word.txt
+\tmkdir -p out
+\tLC_ALL=C sed \"s/Waiting for a/$$(cat word.txt) for a/\" base.bin > out/review.partial
+\tmv out/review.partial out/review.wasm
+";
+    a_save_arrives(&project_with(&[("Makefile", makefile)])?, "make  (Makefile)").await
+}
+
+#[tokio::test]
+async fn a_package_json_is_built_by_npm_and_names_the_provider() -> Result<()> {
+    let package = r#"{ "name": "@me/review", "private": true, "scripts": { "build": "node build.mjs" } }"#;
+    let script = "\
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+const component = readFileSync('base.bin', 'latin1');
+mkdirSync('dist', { recursive: true });
+writeFileSync('dist/review.wasm', component.replaceAll('Waiting for a', `${readFileSync('word.txt')} for a`), 'latin1');
+";
+    let folder = project_with(&[("package.json", package), ("build.mjs", script)])?;
+    // The name is the package's, and not the folder's.
+    fs::rename(folder.path().join("review"), folder.path().join("elsewhere"))?;
+    std::os::unix::fs::symlink("elsewhere", folder.path().join("review"))?;
+    a_save_arrives(&folder, "npm run build  (package.json)").await
+}
+
 #[tokio::test]
 async fn a_saved_source_reaches_a_subscribed_client_and_calls_are_shown() -> Result<()> {
     let folder = project()?;

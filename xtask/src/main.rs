@@ -34,6 +34,8 @@ Usage: cargo xtask TASK
   conformance                 MCP's official conformance suite against the host
   bench [read|list|memory]    the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
                               --quick for a look, --only CASE for some of it, --json FILE
+  bench reload                how soon a new version reaches a client, in `wharf dev` too, and what compiling does to other reads;
+                              with the same flags
   bench load                  how long components take to load, with an empty compile cache and a full one
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm

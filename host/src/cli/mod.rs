@@ -8,6 +8,7 @@ mod config;
 mod connect;
 mod dev;
 mod explain;
+mod headers;
 mod health;
 mod lab;
 mod list;

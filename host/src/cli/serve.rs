@@ -19,6 +19,7 @@ use wharf::{
 
 use super::{
     attach, compile,
+    headers::HeaderArgs,
     signals::Signals,
     sources::{SourceArgs, Sources},
     voice::Voice,
@@ -47,6 +48,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "URL", requires = "stdio", conflicts_with_all = ["plugins", "config"])]
     attach: Option<String>,
     #[command(flatten)]
+    headers: HeaderArgs,
+    #[command(flatten)]
     sources: SourceArgs,
 }
 
@@ -58,8 +61,9 @@ impl Args {
 }
 
 pub(super) fn run(args: Args, json: bool) -> Result<()> {
+    let headers = args.headers.read(args.attach.is_some())?;
     if let Some(url) = args.attach {
-        return attach::run(&url);
+        return attach::run(&url, headers);
     }
     let voice = Voice { json, quiet: args.stdio };
     let sources = args.sources.read()?;

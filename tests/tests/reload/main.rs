@@ -4,6 +4,7 @@ mod config;
 mod hostile;
 mod load;
 mod saving;
+mod unreadable;
 
 use std::{
     fs,

@@ -117,7 +117,20 @@ impl Drop for Ended {
 }
 
 fn javascript(repo: &Repo, folder: &Path) -> Result<PathBuf> {
-    let component = folder.join("javascript.wasm");
+    componentized(repo, folder, "javascript.wasm", &repo.root.join("xtask/bench/provider.js"))
+}
+
+/// Two versions of one provider: the second lists and reads something else.
+pub(super) fn javascript_pair(repo: &Repo, folder: &Path) -> Result<[PathBuf; 2]> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let source = fs::read_to_string(repo.root.join("xtask/bench/provider.js")).context("cannot read the provider in JavaScript")?;
+    let other = folder.join("javascript-2.js");
+    fs::write(&other, source.replace("'js'", "'JS'"))?;
+    Ok([javascript(repo, folder)?, componentized(repo, folder, "javascript-2.wasm", &other)?])
+}
+
+fn componentized(repo: &Repo, folder: &Path, to: &str, source: &Path) -> Result<PathBuf> {
+    let component = folder.join(to);
     if !component.exists() {
         let tool = folder.join("node_modules/.bin/componentize-js");
         run::step("install componentize-js", || {
@@ -128,7 +141,7 @@ fn javascript(repo: &Repo, folder: &Path) -> Result<PathBuf> {
         run::step("build a JavaScript provider", || {
             let mut build = Command::new(tool);
             build.arg("--wit").arg(repo.root.join("wit/provider.wit")).args(["-n", "provider", "-d", "http", "-d", "fetch-event"]);
-            build.args(["-o", "javascript.wasm"]).arg(repo.root.join("xtask/bench/provider.js")).current_dir(folder);
+            build.args(["-o", to]).arg(source).current_dir(folder);
             run::quietly(&mut build, COMPONENTIZE_LIMIT)
         })?;
     }

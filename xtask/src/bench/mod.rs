@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: what is fast, and how fast.
 //!
-//! `load` measures how long components take to load. The others measure the release build of the host side by side with other servers; what
-//! measures them, and those servers, is the program in `bench/`, a workspace of its own.
+//! `load` measures how long components take to load. The others measure the release build of the host: `reload` by itself, the rest side by
+//! side with other servers. What measures them, and those servers, is the program in `bench/`, a workspace of its own.
 
 mod load;
 
@@ -9,13 +9,20 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{guests, repo::Repo, run, toolchain::Choice};
+use crate::{
+    guests,
+    repo::{self, Repo},
+    run,
+    toolchain::{self, Choice},
+};
 
 /// The host's release build compiles all of wasmtime once more: a quarter of an hour on two slow cores.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
-/// All of it takes some four minutes.
-const RUN_LIMIT: Duration = Duration::from_secs(900);
-const MEASURED: [&str; 4] = ["read", "list", "memory", "all"];
+/// Each takes some four minutes; `reload` more the first time, when the build that `wharf dev` runs compiles a new project's dependencies.
+const RUN_LIMIT: Duration = Duration::from_secs(1800);
+const MEASURED: [&str; 5] = ["read", "list", "memory", "all", RELOAD];
+/// Not a part of `all`: no other server does that.
+const RELOAD: &str = "reload";
 
 /// What is measured.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +30,7 @@ pub enum Bench {
     /// How long components take to load.
     Load,
     /// One of [`MEASURED`], with the flags that the program in `bench/` gets.
-    SideBySide { what: String, flags: Vec<String> },
+    Release { what: String, flags: Vec<String> },
 }
 
 impl Bench {
@@ -47,20 +54,21 @@ impl Bench {
                 _ => bail!("`bench {what}` takes --quick, --only CASE and --json FILE, not `{flag}`"),
             }
         }
-        Ok(Self::SideBySide { what: what.to_owned(), flags: rest.to_vec() })
+        Ok(Self::Release { what: what.to_owned(), flags: rest.to_vec() })
     }
 
     /// Builds what is missing, measures, and prints a table.
     pub fn run(&self, repo: &Repo) -> Result<()> {
         match self {
             Self::Load => load::measure_all(repo),
-            Self::SideBySide { what, flags } => side_by_side(repo, what, flags),
+            Self::Release { what, flags } => release(repo, what, flags),
         }
     }
 }
 
-fn side_by_side(repo: &Repo, what: &str, flags: &[String]) -> Result<()> {
-    guests::build(repo, Choice::from_user(None)?)?;
+fn release(repo: &Repo, what: &str, flags: &[String]) -> Result<()> {
+    let choice = Choice::from_user(None)?;
+    guests::build(repo, choice)?;
     eprintln!("Building the host for release (the first time takes a quarter of an hour)");
     run::run(repo.cargo().args(["build", "--release", "--package", "wharf", "--bin", "wharf"]), BUILD_LIMIT)?;
     eprintln!("Building the rivals");
@@ -72,6 +80,17 @@ fn side_by_side(repo: &Repo, what: &str, flags: &[String]) -> Result<()> {
     let mut bench = std::process::Command::new(program(rivals, "wharf-bench"));
     bench.arg(what).arg("--wharf").arg(program(target, "wharf"));
     bench.arg("--component").arg(repo.root.join("tests/guests/texts.wasm")).args(flags);
+    if what == RELOAD {
+        let folder = repo::cache()?.join("bench");
+        for component in load::javascript_pair(repo, &folder)? {
+            bench.arg("--javascript").arg(component);
+        }
+        bench.arg("--versioned").arg(repo.root.join("tests/guests/versioned.wasm"));
+        // `wharf dev` builds guests, too.
+        let toolchain = toolchain::prepare(repo, choice)?;
+        bench.arg("--target").arg(repo.target()?.join("bench-dev").join(&toolchain.name));
+        toolchain.apply(&mut bench);
+    }
     run::run(&mut bench, RUN_LIMIT).context("cannot measure")
 }
 
@@ -85,14 +104,15 @@ mod tests {
 
     #[test]
     fn each_kind_takes_its_flags_and_no_others() {
-        let side_by_side = |what: &str, flags: &[&str]| Bench::SideBySide {
+        let release = |what: &str, flags: &[&str]| Bench::Release {
             what: what.to_owned(),
             flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
         };
         assert_eq!(parsed("load").unwrap(), Bench::Load);
-        assert_eq!(parsed("").unwrap(), side_by_side("all", &[]));
-        assert_eq!(parsed("--quick").unwrap(), side_by_side("all", &["--quick"]));
-        assert_eq!(parsed("read --json a --only 256").unwrap(), side_by_side("read", &["--json", "a", "--only", "256"]));
+        assert_eq!(parsed("").unwrap(), release("all", &[]));
+        assert_eq!(parsed("reload --only dev").unwrap(), release("reload", &["--only", "dev"]));
+        assert_eq!(parsed("--quick").unwrap(), release("all", &["--quick"]));
+        assert_eq!(parsed("read --json a --only 256").unwrap(), release("read", &["--json", "a", "--only", "256"]));
         for wrong in ["load --quick", "write", "read --json", "read --fast", "read list"] {
             assert!(parsed(wrong).is_err(), "{wrong}");
         }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use anyhow::{Context, Result, anyhow, bail};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use hyper::HeaderMap;
 use reqwest::{RequestBuilder, Response, Url};
 use serde_json::Value;
 use tokio::{sync::mpsc, task::AbortHandle};
@@ -28,9 +29,9 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) fn new(url: &Url) -> Result<Self> {
+    pub(super) fn new(url: &Url, headers: &HeaderMap) -> Result<Self> {
         let (told, inbox) = mpsc::channel(INBOX);
-        Ok(Self { client: http_client(url)?, url: url.clone(), version: None, session: None, told, inbox, streams: Vec::new() })
+        Ok(Self { client: http_client(url, headers)?, url: url.clone(), version: None, session: None, told, inbox, streams: Vec::new() })
     }
 
     /// The answer, if there is one. What else comes with it is kept.

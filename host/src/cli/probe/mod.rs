@@ -13,6 +13,7 @@ mod wire;
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result, bail};
+use hyper::HeaderMap;
 use reqwest::Url;
 use serde_json::json;
 use wharf::mcp::era::MODERN;
@@ -23,7 +24,7 @@ use self::{
     talk::{META, Talk},
     wire::{Target, Wire},
 };
-use super::{read::parse_uri, serve::run_to_end, signals::Signals, watch::parse_url};
+use super::{headers::HeaderArgs, read::parse_uri, serve::run_to_end, signals::Signals, watch::parse_url};
 
 /// Arguments of `wharf probe`.
 #[derive(clap::Args)]
@@ -37,6 +38,8 @@ pub(super) struct Args {
     /// Seconds to wait for an update; 0 waits for none
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     wait: u64,
+    #[command(flatten)]
+    headers: HeaderArgs,
     /// The report as one JSON object
     #[arg(long)]
     json: bool,
@@ -57,7 +60,7 @@ enum Era {
 }
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
-    let Args { uri, era, wait, json, target: words } = args;
+    let Args { uri, era, wait, headers, json, target: words } = args;
     let target = match &words[..] {
         [url] if url.contains("://") => match parse_url(url) {
             Ok(url) => Target::Url(url),
@@ -65,10 +68,11 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
         },
         _ => Target::Command(words.clone()),
     };
+    let headers = headers.read(matches!(target, Target::Url(_)))?;
     run_to_end(async {
         let mut signals = Signals::new().context("cannot listen for signals")?;
         let report = Report { target: words.join(" "), json, ..Report::default() };
-        let player = Player::new(Wire::open(&target)?, uri, era, Duration::from_secs(wait), report);
+        let player = Player::new(Wire::open(&target, &headers)?, uri, era, Duration::from_secs(wait), report);
         tokio::select! {
             passed = player.play() => Ok(if passed? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
             () = signals.next() => bail!("ended before everything was tried"),
@@ -78,7 +82,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
 
 /// Asks a server of the modern era who it is.
 pub(super) async fn greet(url: Url) -> Result<String> {
-    let mut talk = Talk::new(Wire::open(&Target::Url(url))?);
+    let mut talk = Talk::new(Wire::open(&Target::Url(url), &HeaderMap::new())?);
     talk.modern = true;
     talk.wire.speaks(MODERN);
     let result = talk.ask("server/discover", json!({})).await?;

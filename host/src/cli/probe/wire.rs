@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use anyhow::{Context, Result, bail};
+use hyper::HeaderMap;
 use reqwest::Url;
 use serde_json::Value;
 
@@ -34,9 +35,9 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn open(target: &Target) -> Result<Self> {
+    pub(super) fn open(target: &Target, headers: &HeaderMap) -> Result<Self> {
         let link = match target {
-            Target::Url(url) => Link::Http(Http::new(url)?),
+            Target::Url(url) => Link::Http(Http::new(url, headers)?),
             Target::Command(words) => Link::Stdio(Stdio::start(words)?),
         };
         Ok(Self { link, unread: VecDeque::new() })

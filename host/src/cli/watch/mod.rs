@@ -6,6 +6,7 @@
 mod local;
 mod remote;
 
+use remote::Place;
 pub(super) use remote::{http_client, parse_url};
 
 use std::{ops::ControlFlow, time::SystemTime};
@@ -13,7 +14,7 @@ use std::{ops::ControlFlow, time::SystemTime};
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::{output, read::parse_uri, serve::run_to_end, sources::SourceArgs};
+use super::{headers::HeaderArgs, output, read::parse_uri, serve::run_to_end, sources::SourceArgs};
 
 /// Arguments of `wharf watch`.
 #[derive(clap::Args)]
@@ -34,6 +35,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "URL", value_parser = remote::parse_url, conflicts_with_all = ["plugins", "config"])]
     url: Option<reqwest::Url>,
     #[command(flatten)]
+    headers: HeaderArgs,
+    #[command(flatten)]
     sources: SourceArgs,
     /// One JSON object a line
     #[arg(long)]
@@ -41,12 +44,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let Args { mut uris, read, count, wait, url, sources, json } = args;
+    let Args { mut uris, read, count, wait, url, headers, sources, json } = args;
+    let headers = headers.read(url.is_some())?;
     let mut seen = std::collections::HashSet::new();
     uris.retain(|uri| seen.insert(uri.clone()));
     let screen = Screen { json, read, wait, left: count };
     match url {
-        Some(url) => run_to_end(remote::watch(&url, &uris, screen)),
+        Some(url) => run_to_end(remote::watch(Place { url: &url, headers: &headers }, &uris, screen)),
         None => local::watch(sources, uris, screen),
     }
 }

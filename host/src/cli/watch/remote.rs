@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
+use hyper::HeaderMap;
 use reqwest::Url;
 
 use self::connection::Connection;
@@ -34,9 +35,16 @@ pub(in crate::cli) fn parse_url(text: &str) -> Result<Url, String> {
     if matches!(url.scheme(), "http" | "https") { Ok(url) } else { Err("it does not begin with http:// or https://".into()) }
 }
 
-pub(super) async fn watch(url: &Url, uris: &[String], mut screen: Screen) -> Result<()> {
+/// A server, and what it is sent with each request.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub url: &'a Url,
+    pub headers: &'a HeaderMap,
+}
+
+pub(super) async fn watch(place: Place<'_>, uris: &[String], mut screen: Screen) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
-    let mut watch = Watch { url, uris, last: HashMap::new(), connection: None };
+    let mut watch = Watch { place, uris, last: HashMap::new(), connection: None };
     let done = tokio::select! {
         done = watch.follow(&mut screen) => done,
         () = signals.next() => Ok(()),
@@ -48,7 +56,7 @@ pub(super) async fn watch(url: &Url, uris: &[String], mut screen: Screen) -> Res
 }
 
 struct Watch<'a> {
-    url: &'a Url,
+    place: Place<'a>,
     uris: &'a [String],
     /// What each was last seen to hold, as a hash; only with `--read`.
     last: HashMap<String, blake3::Hash>,
@@ -58,7 +66,8 @@ struct Watch<'a> {
 impl Watch<'_> {
     async fn follow(&mut self, screen: &mut Screen) -> Result<()> {
         let wrong = "is the server running, and is this its MCP endpoint?";
-        let connection = Connection::open(self.url).await.map_err(|error| anyhow!("cannot connect to {}: {error:#}; {wrong}", self.url))?;
+        let connection =
+            Connection::open(self.place).await.map_err(|error| anyhow!("cannot connect to {}: {error:#}; {wrong}", self.place.url))?;
         let connection = self.connection.insert(connection);
         for uri in self.uris {
             let content = connection.read(uri).await?;
@@ -69,7 +78,7 @@ impl Watch<'_> {
         }
         connection.subscribe(self.uris).await?;
         let (number, era) = (count(self.uris.len(), "resource"), connection.era());
-        screen.tell("watching", &format!("watching {number} at {} (MCP {era}); Ctrl-C ends it", self.url))?;
+        screen.tell("watching", &format!("watching {number} at {} (MCP {era}); Ctrl-C ends it", self.place.url))?;
         let mut pause = FIRST_PAUSE;
         loop {
             let since = Instant::now();
@@ -124,7 +133,7 @@ impl Watch<'_> {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
             let attempt = async {
-                let mut connection = Connection::open(self.url).await?;
+                let mut connection = Connection::open(self.place).await?;
                 connection.subscribe(self.uris).await?;
                 anyhow::Ok(connection)
             };

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
+    mounts::Mounts,
     scan::{self, Scan},
     settling::Hint,
 };
@@ -87,8 +88,15 @@ struct Shared {
 pub(super) struct Hints {
     shared: Arc<Shared>,
     watcher: Option<RecommendedWatcher>,
-    /// The watched folders, each with what tells it from another that took its place.
-    watched: BTreeMap<PathBuf, (u64, u64)>,
+    watched: BTreeMap<PathBuf, Watched>,
+}
+
+/// A folder.
+struct Watched {
+    /// What tells it from another that took its place.
+    file: (u64, u64),
+    /// The type of the file system, if others change it unseen.
+    shared: Option<String>,
 }
 
 /// Resolves when something was said.
@@ -129,6 +137,11 @@ impl Hints {
         std::mem::take(&mut self.shared.state.lock().said)
     }
 
+    /// A watched folder that others change unseen, and the type of its file system.
+    pub fn shared(&self) -> Option<(&Path, &str)> {
+        self.watched.iter().find_map(|(folder, watched)| Some((&**folder, watched.shared.as_deref()?)))
+    }
+
     /// From now on, hears of what a scan found to matter. Returns whether there is a folder that was not watched before, so that what
     /// happened in it till now went unheard; and why the first of those cannot be watched that cannot. Blocks.
     pub fn follow(&mut self, scan: &Scan) -> (bool, Option<String>) {
@@ -144,19 +157,21 @@ impl Hints {
             // It may have been removed, and its watch with it.
             let _ = watcher.unwatch(&folder);
         }
-        let (mut fresh, mut failure) = (false, None);
+        let (mut fresh, mut failure, mut mounts) = (false, None, None);
         for folder in &scan.watched {
             let Ok(metadata) = std::fs::metadata(folder) else { continue };
             let file = scan::stamp(&metadata).file;
             match self.watched.get(folder) {
-                Some(known) if *known == file => continue,
+                Some(known) if known.file == file => continue,
                 Some(_) => drop(watcher.unwatch(folder)),
                 None => {}
             }
             match watcher.watch(folder, RecursiveMode::NonRecursive) {
                 Ok(()) => {
                     fresh = true;
-                    self.watched.insert(folder.clone(), file);
+                    let mounts = mounts.get_or_insert_with(Mounts::now);
+                    let shared = mounts.shared(folder).map(str::to_owned);
+                    self.watched.insert(folder.clone(), Watched { file, shared });
                 }
                 Err(error) => {
                     self.watched.remove(folder);

@@ -4,6 +4,7 @@
 //! the state in which the files came to rest ([`View`]). So nothing depends on which events a system, a mount or an editor makes of a save.
 
 mod hints;
+mod mounts;
 mod scan;
 mod settling;
 #[cfg(test)]
@@ -129,6 +130,8 @@ struct Follower {
     not_before: Instant,
     /// Why no events come, once it was said.
     deaf: Option<String>,
+    /// That events do not tell everything, once it was said.
+    half_deaf: bool,
 }
 
 impl Follower {
@@ -148,6 +151,7 @@ impl Follower {
             next: now,
             not_before: now,
             deaf: None,
+            half_deaf: false,
         };
         this.hints = Some(hints.unwrap_or_else(|error| {
             this.cannot_hear(error.to_string());
@@ -189,7 +193,16 @@ impl Follower {
         if let Some(failure) = failure {
             self.cannot_hear(failure);
         }
-        self.next = now + if self.deaf.is_some() || self.mode == Watch::Poll { POLL } else { RESCAN };
+        let shared = hints.shared();
+        self.next = now + if self.deaf.is_some() || self.mode == Watch::Poll || shared.is_some() { POLL } else { RESCAN };
+        if let Some((folder, kind)) = shared.filter(|_| !self.half_deaf) {
+            self.half_deaf = true;
+            let pause = humantime::format_duration(POLL);
+            tracing::info!(
+                "{} is on {kind}, where the system does not tell of what others change: its files are looked at every {pause}, too",
+                folder.display()
+            );
+        }
         self.not_before = now + PAUSE.max(now - began);
         self.take_in(found, &said, now, first);
         self.hints = Some(hints);

@@ -25,7 +25,7 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream::BoxStream};
-use hyper::{Method, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
@@ -84,7 +84,15 @@ impl Remote {
     /// # Errors
     /// Nothing there answers as a host does.
     pub async fn connect(url: &str) -> Result<Self, Away> {
-        let upstream = Arc::new(Upstream::new(url)?);
+        Self::connect_with(url, HeaderMap::new()).await
+    }
+
+    /// The same, with these headers in each request.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(url: &str, headers: HeaderMap) -> Result<Self, Away> {
+        let upstream = Arc::new(Upstream::new(url, headers)?);
         let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "server/discover")];
         let asked = upstream.send(Method::POST, &headers, Bytes::from_static(DISCOVER.as_bytes()));
         let answer = tokio::time::timeout(DISCOVER_TIME, asked).await.unwrap_or_else(|_| {

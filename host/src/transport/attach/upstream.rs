@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::{
-    Method, Request, Response, StatusCode, Uri,
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::Incoming,
     header::{self, HeaderValue},
 };
@@ -46,14 +46,16 @@ pub enum Answer {
 pub struct Upstream {
     client: Client<HttpConnector, Full<Bytes>>,
     uri: Uri,
+    /// Of each request.
+    headers: HeaderMap,
 }
 
 impl Upstream {
-    /// The host at this URL.
+    /// The host at this URL, and headers for each request to it.
     ///
     /// # Errors
     /// What is wrong with the URL.
-    pub fn new(url: &str) -> Result<Self, Away> {
+    pub fn new(url: &str, headers: HeaderMap) -> Result<Self, Away> {
         let uri: Uri = url.parse().map_err(|error| Away(format!("{url} is not a URL: {error}")))?;
         if uri.scheme_str() != Some("http") || uri.authority().is_none() {
             return Err(Away(format!("{url}: only http:// URLs can be attached to yet, such as http://127.0.0.1:8089/mcp")));
@@ -62,7 +64,7 @@ impl Upstream {
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT_TIME));
         let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIME).build(connector);
-        Ok(Self { client, uri })
+        Ok(Self { client, uri, headers })
     }
 
     /// Sends one request.
@@ -72,6 +74,9 @@ impl Upstream {
     pub async fn send(&self, method: Method, headers: &[(&'static str, &str)], body: Bytes) -> Result<Answer, Away> {
         let mut request = Request::builder().method(method).uri(&self.uri);
         request = request.header(header::ACCEPT, "application/json, text/event-stream").header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -10,9 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
+use hyper::HeaderMap;
 use indexmap::IndexSet;
 use parking_lot::Mutex;
-use reqwest::Url;
+use reqwest::{Url, redirect};
 use rmcp::{
     ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient, ServiceError,
     model::{
@@ -28,7 +29,7 @@ use rmcp::{
 };
 use tokio::sync::Notify;
 
-use super::Content;
+use super::{Content, Place};
 
 /// Of a server that takes connections and does not answer. rmcp itself waits 10 s for an answer to its first question.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -36,6 +37,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 /// Before a session's event stream is opened again that the server ended: servers may end it at any time.
 const REOPEN: Duration = Duration::from_millis(500);
+/// As reqwest has it.
+const REDIRECTS: usize = 10;
 /// Enough to find what comes near.
 const LIST_PAGES: usize = 20;
 /// `resources/read` of what is not there: before 2026-07-28, and since.
@@ -93,11 +96,11 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Finds out which era the server speaks, and begins.
-    pub async fn open(url: &Url) -> Result<Self> {
+    pub async fn open(Place { url, headers }: Place<'_>) -> Result<Self> {
         let inbox = Arc::<Inbox>::default();
         let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).reinit_on_expired_session(false);
         config.retry_config = Arc::new(ReopenOnce(inbox.clone()));
-        let transport = StreamableHttpClientTransport::with_client(http_client(url)?, config);
+        let transport = StreamableHttpClientTransport::with_client(http_client(url, headers)?, config);
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         let lifecycle = ClientLifecycleMode::Auto { preferred_versions, legacy_version: Some(ProtocolVersion::V_2025_11_25) };
         let serving = Handler(inbox.clone()).serve_with_lifecycle(transport, lifecycle);
@@ -238,8 +241,8 @@ fn deepest(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// One for this server: past a proxy if it is on this machine.
-pub(in crate::cli) fn http_client(url: &Url) -> Result<reqwest::Client> {
+/// One for this server: past a proxy if it is on this machine, and with these headers, which go to no other server.
+pub(in crate::cli) fn http_client(url: &Url, headers: &HeaderMap) -> Result<reqwest::Client> {
     static PROVIDER: Once = Once::new();
     // An error says that there is one already.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
@@ -249,6 +252,16 @@ pub(in crate::cli) fn http_client(url: &Url) -> Result<reqwest::Client> {
     let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     if loopback {
         client = client.no_proxy();
+    }
+    if !headers.is_empty() {
+        // reqwest takes those it knows to be secret from a request that is sent elsewhere, and keeps all others.
+        let origin = url.origin();
+        let at_home =
+            redirect::Policy::custom(move |attempt| match attempt.url().origin() == origin && attempt.previous().len() < REDIRECTS {
+                true => attempt.follow(),
+                false => attempt.stop(),
+            });
+        client = client.default_headers(headers.clone()).redirect(at_home);
     }
     client.build().context("cannot make an HTTP client")
 }

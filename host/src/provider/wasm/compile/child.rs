@@ -63,8 +63,6 @@ pub(super) async fn compile(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
-        // Ctrl-C in a terminal is for the host, which ends this one when it is time.
-        .process_group(0)
         .spawn()
         .map_err(|error| Failure::NoCompiler(format!("{} cannot be started: {error}", program.display())))?;
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {

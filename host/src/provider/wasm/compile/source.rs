@@ -138,7 +138,11 @@ impl Source {
 }
 
 fn unreadable(error: std::io::Error) -> LoadError {
-    LoadError::File(error.to_string())
+    let advice = match error.kind() {
+        std::io::ErrorKind::PermissionDenied => "; let the user that the host runs as read it, and it is loaded then",
+        _ => "",
+    };
+    LoadError::File(format!("{error}{advice}"))
 }
 
 #[cfg(test)]

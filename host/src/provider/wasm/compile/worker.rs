@@ -50,8 +50,7 @@ pub fn run(request: &Request) -> ExitCode {
 }
 
 fn serve(request: &Request) -> io::Result<ExitCode> {
-    // Where the priority cannot be lowered it compiles all the same.
-    let _ = rustix::process::nice(NICER);
+    step_back();
     limit(Resource::Core, 0, 0)?;
     // At the first, a signal that tells the parent why; at the second, one that cannot be caught.
     limit(Resource::Cpu, request.seconds, request.seconds + 1)?;
@@ -79,6 +78,16 @@ fn serve(request: &Request) -> io::Result<ExitCode> {
             Ok(ExitCode::from(INVALID))
         }
     }
+}
+
+/// Lets the host go first. Where that cannot be had it compiles all the same.
+fn step_back() {
+    // Ctrl-C in a terminal is for the host, which ends this one when it is time. And many Linux systems share out the processors between
+    // sessions before they look at niceness (sched(7), "The autogroup feature"): what is compiled in the host's own session costs the host
+    // its share, so that it waits for whatever else the machine does. The session itself is made no nicer: on a busy machine that has let one
+    // component compile for more than five minutes.
+    let _ = rustix::process::setsid();
+    let _ = rustix::process::nice(NICER);
 }
 
 /// Lowers a limit; what the user set lower stays.
