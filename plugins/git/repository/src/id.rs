@@ -41,7 +41,7 @@ impl ObjectId {
     }
 
     /// The SHA-1 of these bytes alone.
-    pub(crate) fn sha1(bytes: &[u8]) -> Self {
+    pub fn sha1(bytes: &[u8]) -> Self {
         Self(Sha1::digest(bytes).into())
     }
 

@@ -115,9 +115,7 @@ impl<'a> Reader<'a> {
             let data = self.take(size)?;
             match name {
                 b"TREE" => index.trees = trees(data),
-                b"link" => {
-                    return Err(Error::Unsupported("a split index: `git update-index --no-split-index` joins it".into()));
-                }
+                b"link" => return Err(split()),
                 b"sdir" => return Err(sparse()),
                 // A capital: it may be passed over.
                 [b'A'..=b'Z', ..] => {}
@@ -155,6 +153,10 @@ impl<'a> Reader<'a> {
         let kind = EntryKind::of(mode).ok_or_else(|| self.damaged(&format!("{shown:?} has a mode that does not exist")))?;
         if kind == EntryKind::Tree {
             return Err(sparse());
+        }
+        // How a split index changes an entry of the file that it shares.
+        if path.is_empty() {
+            return Err(split());
         }
         if !is_path(path) || path.len() > MAX_PATH_BYTES {
             return Err(self.damaged(&format!("a path that leads elsewhere, {shown:?}")));
@@ -204,6 +206,10 @@ impl<'a> Reader<'a> {
     fn damaged(&self, why: &str) -> Error {
         Error::damaged(self.path.display().to_string(), why)
     }
+}
+
+fn split() -> Error {
+    Error::Unsupported("a split index: `git update-index --no-split-index` joins it".into())
 }
 
 fn sparse() -> Error {

@@ -1,8 +1,9 @@
 //! A repository: where its parts are, and what can be asked of it.
 
 use std::{
+    fs,
     path::{Component, Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use crate::{
@@ -36,7 +37,12 @@ pub struct Repository {
     pub(crate) refs: Refs,
     pub(crate) budget: Budget,
     config: Config,
+    /// Files that say where the parts are, and when they last changed.
+    stamps: Vec<(PathBuf, Stamp)>,
 }
+
+/// Size and time of a file; `None`: there is none.
+type Stamp = Option<(u64, Option<SystemTime>)>;
 
 impl Repository {
     /// Opens the repository in a folder: its working tree, or what is bare.
@@ -53,7 +59,10 @@ impl Repository {
         let config = Config::read(&common.join("config"))?;
         check_format(&config)?;
         let work = if config.is_true("core.bare") && git == common { None } else { work };
+        let pointers = [folder.join(".git"), git.join("commondir"), common.join("config"), common.join("objects/info/alternates")];
+        let stamps = pointers.into_iter().filter(|path| !path.is_dir()).map(|path| (path.clone(), stamp(&path))).collect();
         Ok(Self {
+            stamps,
             objects: Objects::open(&common.join("objects"), budget.clone())?,
             refs: Refs::new(&git, &common, budget.clone()),
             work,
@@ -71,6 +80,11 @@ impl Repository {
     pub fn begin(&self, time: Duration) -> Result<()> {
         self.budget.begin(time);
         self.objects.refresh()
+    }
+
+    /// Whether it is still kept in the same places and manner. If not, it has to be opened anew.
+    pub fn is_current(&self) -> bool {
+        self.git.is_dir() && self.stamps.iter().all(|(path, known)| stamp(path) == *known)
     }
 
     /// The folder of HEAD and the index.
@@ -219,4 +233,8 @@ fn check_format(config: &Config) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+fn stamp(path: &Path) -> Stamp {
+    fs::metadata(path).ok().map(|metadata| (metadata.len(), metadata.modified().ok()))
 }

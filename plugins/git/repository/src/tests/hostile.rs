@@ -275,7 +275,7 @@ fn an_index_of_files_that_lies_is_named() {
     damage(error(&|bytes| bytes[first..first + 6].copy_from_slice(b"x/.git")), "leads elsewhere");
     damage(error(&|bytes| bytes[second..second + 6].copy_from_slice(b"file-a")), "not in order");
     damage(error(&|bytes| bytes[8..12].copy_from_slice(&[0xff; 4])), "too short for what");
-    damage(error(&|bytes| bytes.truncate(100)), "too short for what");
+    damage(error(&|bytes| bytes.truncate(100)), "cut off");
     damage(error(&|bytes| bytes[12 + 24..12 + 28].copy_from_slice(&[0; 4])), "mode");
     damage(error(&|bytes| bytes[0] = b'X'), "no index");
     assert!(matches!(error(&|bytes| bytes[7] = 9), Error::Unsupported(_)));
