@@ -43,7 +43,9 @@ fn revisions(repository: &Repository, typed: &str, one_segment: bool) -> Result<
 fn paths(repository: &Repository, revision: &str, typed: &str, folders_only: bool) -> Result<Vec<String>> {
     let (folder, begin) = typed.rsplit_once('/').unwrap_or(("", typed));
     let tree = repository.commit(&repository.revision_commit(revision)?)?.tree;
-    let Some(entry) = repository.entry(&tree, folder.as_bytes())?.filter(|entry| entry.kind == EntryKind::Tree) else { return Ok(Vec::new()) };
+    let Some(entry) = repository.entry(&tree, folder.as_bytes())?.filter(|entry| entry.kind == EntryKind::Tree) else {
+        return Ok(Vec::new());
+    };
     let above = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let entries = repository.tree(&entry.id)?.into_iter().filter(|entry| entry.kind != EntryKind::Submodule);
     let values = entries.filter(|entry| !folders_only || entry.kind == EntryKind::Tree).filter_map(|entry| {

@@ -49,13 +49,7 @@ const LISTED: [Listed; 6] = [
         of_work: false,
     },
     Listed { path: uri::TAGS, title: "Tags", description: "All tags, each with its commit.", priority: 0.4, of_work: false },
-    Listed {
-        path: uri::HEAD_TREE,
-        title: "Files",
-        description: "The root folder of the latest commit.",
-        priority: 0.5,
-        of_work: false,
-    },
+    Listed { path: uri::HEAD_TREE, title: "Files", description: "The root folder of the latest commit.", priority: 0.5, of_work: false },
 ];
 
 struct Template {

@@ -1,12 +1,14 @@
 //! Who is listened to: which files are watched, and what is announced when they change.
 //!
 //! Watched is what the subscriptions need and no more: git's own small files, and all of the working tree only while someone is
-//! subscribed to what depends on it. What depends on references is announced if the object it shows is another one; the working tree's
-//! if a file changed that git does not ignore, or if the index did and with it the status.
+//! subscribed to what depends on it. What depends on references is announced if the object it shows is another one. What depends on the
+//! working tree is looked at when a file changed that git does not ignore, or the index did, and announced if it is another text; where
+//! looking takes long, it is announced without, since whoever wants to know reads it anyway.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use git_repository::Repository;
@@ -16,8 +18,7 @@ use crate::{
         exports::wharf::provider::file_handler::{Change, FileChange},
         wharf::provider::{announce, file_watch, types::Error},
     },
-    error,
-    pages,
+    error, pages,
     source::Source,
     uri::Resource,
 };
@@ -30,6 +31,11 @@ const GIT: &str = "git";
 const COMMON: &str = "common";
 const REFS: &str = "refs";
 const WORK: &str = "work";
+
+/// How long it may take to find out whether the working tree's status is another one. Readers wait meanwhile.
+const LOOK: Duration = Duration::from_millis(300);
+/// After a look that took longer, there is none for so long.
+const PAUSE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub struct Live {
@@ -44,6 +50,8 @@ struct Subscription {
     resource: Resource,
     /// What was known when listeners last heard of it; `None`: not known, so the next change counts.
     version: Option<String>,
+    /// The last look took too long: none until then.
+    pause: Option<Instant>,
 }
 
 /// A watch that is needed.
@@ -81,8 +89,9 @@ impl Live {
                 self.watched.insert(watch.name);
             }
         }
-        let version = version(&repository, &resource);
-        self.subscribed.insert(uri, Subscription { source: source.name.clone(), resource, version });
+        let mut subscription = Subscription { source: source.name.clone(), resource, version: None, pause: None };
+        moved(&repository, &mut subscription);
+        self.subscribed.insert(uri, subscription);
         Ok(())
     }
 
@@ -106,37 +115,36 @@ impl Live {
     /// Announces what the changes changed.
     pub fn changed(&mut self, sources: &[Source], changes: &[FileChange]) {
         let mut uris = Vec::new();
-        for source in sources {
-            let changed = sort(source, changes);
-            if changed != Changed::default() {
-                self.announce(source, &changed, &mut uris);
-            }
+        let all = sources.iter().map(|source| (source, sort(source, changes))).filter(|(_, changed)| *changed != Changed::default());
+        let all: Vec<_> = all.collect();
+        for (source, changed) in &all {
+            // The time of one call is for all repositories of which something is told.
+            self.announce(source, changed, source.time / u32::try_from(all.len()).unwrap_or(u32::MAX), &mut uris);
         }
         if !uris.is_empty() {
             announce::updated(&uris);
         }
     }
 
-    fn announce(&mut self, source: &Source, changed: &Changed, uris: &mut Vec<String>) {
-        // A repository that cannot be read any more has changed for all who read it.
-        let repository = source.open().ok();
-        let work = match &repository {
-            Some(repository) => changed.all || repository.any_counts(changed.work.iter().map(PathBuf::as_path)).unwrap_or(true),
-            None => true,
-        };
-        for (uri, subscription) in self.subscribed.iter_mut().filter(|(_, subscription)| subscription.source == source.name) {
+    fn announce(&mut self, source: &Source, changed: &Changed, time: Duration, uris: &mut Vec<String>) {
+        let repository = source.open().ok().filter(|repository| repository.begin(time).is_ok());
+        let work = repository
+            .as_ref()
+            .is_none_or(|repository| changed.all || repository.any_counts(changed.work.iter().map(PathBuf::as_path)).unwrap_or(true));
+        let mut subscriptions: Vec<_> = self.subscribed.iter_mut().filter(|(_, subscription)| subscription.source == source.name).collect();
+        // Those that take a time of their own last.
+        subscriptions.sort_by_key(|(_, subscription)| subscription.resource.is_of_work());
+        for (uri, subscription) in subscriptions {
             let told = match &repository {
-                None => true,
-                Some(repository) if subscription.resource.is_of_work() => {
-                    if work {
-                        // Not looked at now, which would take as long as reading it: whoever wants to know reads it.
-                        subscription.version = None;
-                        true
-                    } else {
-                        changed.git && moved(repository, subscription, true)
-                    }
+                // One that cannot be read any more has changed for all who read it.
+                None => {
+                    subscription.version = None;
+                    true
                 }
-                Some(repository) => (changed.git || changed.all) && moved(repository, subscription, false),
+                Some(repository) => {
+                    let concerned = changed.git || changed.all || work && subscription.resource.is_of_work();
+                    concerned && moved(repository, subscription)
+                }
             };
             if told {
                 uris.push(uri.clone());
@@ -147,8 +155,7 @@ impl Live {
 
 /// What has to be watched in a repository.
 fn watches(source: &Source, repository: &Repository, work: bool) -> Vec<Watch> {
-    let watch =
-        |part: &str, path: PathBuf, recursive| Watch { name: format!("{}/{part}", source.name), path, recursive };
+    let watch = |part: &str, path: PathBuf, recursive| Watch { name: format!("{}/{part}", source.name), path, recursive };
     let (git, common) = (repository.git_folder(), repository.common_folder());
     let mut watches = vec![watch(GIT, git.to_owned(), false), watch(REFS, common.join("refs"), true)];
     if git != common {
@@ -189,14 +196,17 @@ fn sort(source: &Source, changes: &[FileChange]) -> Changed {
     changed
 }
 
-/// Whether a subscribed resource shows something else than it did.
-fn moved(repository: &Repository, subscription: &mut Subscription, look: bool) -> bool {
-    let now = match look {
-        false => version(repository, &subscription.resource),
-        true => match pages::page_of_work(repository, &subscription.resource) {
-            Ok(page) if page.whole => Some(pages::hash(&page.body)),
-            _ => None,
-        },
+/// Whether a subscribed resource shows something else than it did, or may.
+fn moved(repository: &Repository, subscription: &mut Subscription) -> bool {
+    let now = if !subscription.resource.is_of_work() {
+        version(repository, &subscription.resource)
+    } else if subscription.pause.is_some_and(|until| Instant::now() < until) {
+        None
+    } else {
+        let began = Instant::now();
+        let page = repository.begin(LOOK).and_then(|()| pages::page_of_work(repository, &subscription.resource));
+        subscription.pause = if began.elapsed() > LOOK { began.checked_add(PAUSE) } else { None };
+        page.ok().filter(|page| page.whole).map(|page| pages::hash(&page.body))
     };
     let moved = now.is_none() || now != subscription.version;
     subscription.version = now;
@@ -206,7 +216,6 @@ fn moved(repository: &Repository, subscription: &mut Subscription, look: bool) -
 /// What the resource shows, in short; a missing one is a version, too.
 fn version(repository: &Repository, resource: &Resource) -> Option<String> {
     match pages::version(repository, resource) {
-        Ok(version) if resource.is_of_work() => version,
         Ok(version) => Some(version.unwrap_or_default()),
         Err(git_repository::Error::NotFound(_)) => Some(String::new()),
         Err(_) => None,
@@ -237,7 +246,11 @@ mod tests {
         ] {
             assert_eq!(sorted(std::slice::from_ref(&quiet)), Changed::default(), "{quiet:?}");
         }
-        for git in [change("repo/git", "/repo/.git/HEAD"), change("repo/git", "/repo/.git/index"), change("repo/refs", "/repo/.git/refs/heads/main")] {
+        for git in [
+            change("repo/git", "/repo/.git/HEAD"),
+            change("repo/git", "/repo/.git/index"),
+            change("repo/refs", "/repo/.git/refs/heads/main"),
+        ] {
             assert!(sorted(&[git]).git);
         }
         let work = sorted(&[change("repo/work", "/repo/src/main.rs"), change("repo/work", "/repo/sub/.git/HEAD")]);

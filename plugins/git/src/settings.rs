@@ -34,7 +34,9 @@ impl Settings {
                 }
                 "time-ms" => {
                     let ms = value.parse().ok().filter(|ms| (MIN_TIME_MS..=MAX_TIME_MS).contains(ms));
-                    time = Duration::from_millis(ms.ok_or(format!("time-ms = {value}: it takes {MIN_TIME_MS} to {MAX_TIME_MS} milliseconds"))?);
+                    time = Duration::from_millis(
+                        ms.ok_or(format!("time-ms = {value}: it takes {MIN_TIME_MS} to {MAX_TIME_MS} milliseconds"))?,
+                    );
                 }
                 key => match key.strip_prefix(TABLE) {
                     Some(name) => repositories.push((name.to_owned(), folder(value)?)),
@@ -46,7 +48,10 @@ impl Settings {
             repositories.push(("repo".into(), DEFAULT_FOLDER.into()));
         }
         if repositories.len() > MAX_REPOSITORIES {
-            return Err(format!("there are {} repositories, and at most {MAX_REPOSITORIES} can be served by one provider", repositories.len()));
+            return Err(format!(
+                "there are {} repositories, and at most {MAX_REPOSITORIES} can be served by one provider",
+                repositories.len()
+            ));
         }
         for (name, _) in &repositories {
             if !is_name(name) {

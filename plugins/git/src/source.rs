@@ -15,7 +15,8 @@ pub struct Source {
     /// Where it is, as this provider sees it.
     pub folder: PathBuf,
     prefix: String,
-    time: Duration,
+    /// How long one question may take.
+    pub time: Duration,
     open: RefCell<Option<Rc<Repository>>>,
 }
 

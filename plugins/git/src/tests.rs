@@ -32,7 +32,9 @@ impl Fixture {
         let mut git = Command::new("git");
         git.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.root.path()).env("GIT_CONFIG_NOSYSTEM", "1");
         for who in ["AUTHOR", "COMMITTER"] {
-            git.env(format!("GIT_{who}_NAME"), "Ada").env(format!("GIT_{who}_EMAIL"), "ada@example.org").env(format!("GIT_{who}_DATE"), "1700000000 +0100");
+            git.env(format!("GIT_{who}_NAME"), "Ada")
+                .env(format!("GIT_{who}_EMAIL"), "ada@example.org")
+                .env(format!("GIT_{who}_DATE"), "1700000000 +0100");
         }
         let out = git.args(arguments).current_dir(&self.folder).output().expect("these tests need git: `apt-get install git` for instance");
         assert!(out.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&out.stderr));
@@ -292,7 +294,8 @@ fn a_bare_repository_lists_no_status() {
 
 #[test]
 fn a_template_gives_the_resource_that_it_says() {
-    let variables = |pairs: &[(&str, &str)]| -> Vec<(String, String)> { pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect() };
+    let variables =
+        |pairs: &[(&str, &str)]| -> Vec<(String, String)> { pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect() };
     let log_of = |pairs: &[(&str, &str)]| Resource::from_template(uri::LOG, &variables(pairs));
     assert_eq!(log_of(&[("revision", "a/b")]).unwrap(), log("a/b", None, uri::DEFAULT_LIMIT));
     assert_eq!(log_of(&[("revision", "a"), ("limit", "5"), ("path", "/x/y/")]).unwrap(), log("a", Some("x/y"), 5));

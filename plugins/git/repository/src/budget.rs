@@ -19,6 +19,9 @@ pub struct Budget(Rc<Inner>);
 struct Inner {
     until: Cell<Option<Instant>>,
     steps: Cell<u32>,
+    /// For tests: how many steps are left, whatever the clock says.
+    #[cfg(test)]
+    left: Cell<Option<usize>>,
 }
 
 impl Budget {
@@ -28,11 +31,22 @@ impl Budget {
         self.0.steps.set(0);
     }
 
+    /// Begins anew, with so many steps.
+    #[cfg(test)]
+    pub(crate) fn begin_steps(&self, steps: usize) {
+        self.0.left.set(Some(steps));
+    }
+
     /// One step.
     ///
     /// # Errors
     /// [`Error::TooLong`] once the time is over, from then on every time.
     pub fn step(&self) -> Result<()> {
+        #[cfg(test)]
+        if let Some(left) = self.0.left.get() {
+            self.0.left.set(Some(left.saturating_sub(1)));
+            return if left == 0 { Err(Error::TooLong) } else { Ok(()) };
+        }
         let Some(until) = self.0.until.get() else { return Ok(()) };
         let steps = self.0.steps.get();
         self.0.steps.set((steps + 1) % STEPS);

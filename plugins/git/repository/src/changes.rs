@@ -28,7 +28,8 @@ pub struct Change {
 impl Change {
     /// Git's letter for it.
     pub fn letter(&self) -> char {
-        let type_of = |side: &Side| side.map(|(kind, _)| matches!(kind, EntryKind::File | EntryKind::Executable).then_some(()).ok_or(kind.mode()));
+        let type_of =
+            |side: &Side| side.map(|(kind, _)| matches!(kind, EntryKind::File | EntryKind::Executable).then_some(()).ok_or(kind.mode()));
         match (&self.old, &self.new) {
             _ if self.renamed_from.is_some() => 'R',
             (None, _) => 'A',

@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use crate::{
-    error::Result,
-    files,
-};
+use crate::{error::Result, files};
 
 /// Bytes of a config file.
 const MAX_BYTES: u64 = 1 << 20;

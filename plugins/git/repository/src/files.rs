@@ -23,8 +23,8 @@ pub fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
     let mut content = Vec::new();
     match file.take(limit + 1).read_to_end(&mut content) {
         Ok(_) => {}
-        // A folder can be opened on some systems, and shows only now.
-        Err(error) if is_absent(&error) => return Ok(None),
+        // A folder can be opened on some systems, and shows only now; in WASI by an error of no kind of its own.
+        Err(error) if is_absent(&error) || path.is_dir() => return Ok(None),
         Err(error) => return Err(Error::io(path, error)),
     }
     if content.len() as u64 > limit {

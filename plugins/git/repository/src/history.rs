@@ -41,9 +41,8 @@ impl Repository {
         let mut number = 0u64;
         waiting.push((self.commit(from)?.committer.seconds, Reverse(number), *from));
         let mut looked_at = 0;
-        while let Some((_, _, id)) = waiting.pop() {
-            let step = self.step(&id, path, &shallow);
-            let (commit, changed, next) = match step {
+        'walk: while let Some((_, _, id)) = waiting.pop() {
+            let (commit, changed, next) = match self.step(&id, path, &shallow) {
                 Err(Error::TooLong) => {
                     log.stopped_after = Some(looked_at);
                     break;
@@ -51,21 +50,26 @@ impl Repository {
                 step => step?,
             };
             looked_at += 1;
-            for parent in next {
-                if seen.len() < MAX_SEEN && seen.insert(parent) {
-                    number += 1;
-                    match self.commit(&parent) {
-                        Err(Error::TooLong) => log.stopped_after = Some(looked_at),
-                        parent_commit => waiting.push((parent_commit?.committer.seconds, Reverse(number), parent)),
-                    }
-                }
-            }
             if changed {
                 if log.commits.len() == limit {
                     log.more = true;
                     break;
                 }
                 log.commits.push((id, commit));
+            }
+            for parent in next {
+                if seen.len() < MAX_SEEN && seen.insert(parent) {
+                    number += 1;
+                    let commit = match self.commit(&parent) {
+                        // Without it the order of the others is not known.
+                        Err(Error::TooLong) => {
+                            log.stopped_after = Some(looked_at);
+                            break 'walk;
+                        }
+                        commit => commit?,
+                    };
+                    waiting.push((commit.committer.seconds, Reverse(number), parent));
+                }
             }
         }
         Ok(log)

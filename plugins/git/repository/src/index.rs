@@ -141,7 +141,8 @@ impl<'a> Reader<'a> {
             path.clear();
         }
         let rest = self.content.get(self.at..).unwrap_or_default();
-        let end = rest.iter().take(MAX_PATH_BYTES + 1).position(|byte| *byte == 0).ok_or_else(|| self.damaged("a path that does not end"))?;
+        let end =
+            rest.iter().take(MAX_PATH_BYTES + 1).position(|byte| *byte == 0).ok_or_else(|| self.damaged("a path that does not end"))?;
         path.extend_from_slice(self.take(end)?);
         if version == 4 {
             self.take(1)?;

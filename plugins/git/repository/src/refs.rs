@@ -208,9 +208,19 @@ mod tests {
         for name in ["HEAD", "FETCH_HEAD", "refs/heads/main", "refs/heads/a/b.c", "refs/tags/v1.0", "refs/heads/ü@x"] {
             assert!(is_name(name), "{name}");
         }
-        for name in
-            ["", "head", "refs/../x", "refs/heads/../../x", "/etc/passwd", "refs//x", "refs/heads/", "refs/heads/.x", "refs/heads/x.lock", "refs/heads/a b", "refs/heads/a\0"]
-        {
+        for name in [
+            "",
+            "head",
+            "refs/../x",
+            "refs/heads/../../x",
+            "/etc/passwd",
+            "refs//x",
+            "refs/heads/",
+            "refs/heads/.x",
+            "refs/heads/x.lock",
+            "refs/heads/a b",
+            "refs/heads/a\0",
+        ] {
             assert!(!is_name(name), "{name}");
         }
     }

@@ -164,7 +164,10 @@ impl Repository {
     fn of_kind(&self, id: &ObjectId, kind: Kind) -> Result<std::rc::Rc<Vec<u8>>> {
         let object = self.objects.read(id)?;
         if object.kind != kind {
-            return Err(Error::damaged(format!("object {id}"), format!("it is a {}, and is used as a {}", object.kind.name(), kind.name())));
+            return Err(Error::damaged(
+                format!("object {id}"),
+                format!("it is a {}, and is used as a {}", object.kind.name(), kind.name()),
+            ));
         }
         Ok(object.data)
     }

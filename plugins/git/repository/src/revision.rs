@@ -28,7 +28,9 @@ impl Repository {
         let end = text.find(['~', '^']).unwrap_or(text.len());
         let (name, steps) = text.split_at(end);
         let mut id = self.named(name)?.ok_or_else(missing)?;
-        for (back, number) in parse_steps(steps).ok_or_else(|| Error::Invalid(format!("{text:?} is no revision: after a name come ~n and ^n only")))? {
+        for (back, number) in
+            parse_steps(steps).ok_or_else(|| Error::Invalid(format!("{text:?} is no revision: after a name come ~n and ^n only")))?
+        {
             id = self.peel(&id)?;
             // `^n` is the nth parent, `~n` the first parent n times.
             let (times, parent) = match back {

@@ -100,7 +100,8 @@ impl Repository {
         };
         let tree = commit.map(|id| self.commit(&id)).transpose()?.map(|commit| commit.tree);
         let staged = self.staged(tree.as_ref(), &index)?;
-        let mut walk = Walk { repository: self, work, index: &index, written, seen: vec![false; index.entries.len()], found: Found::default() };
+        let mut walk =
+            Walk { repository: self, work, index: &index, written, seen: vec![false; index.entries.len()], found: Found::default() };
         let root = Level::root(work, &self.common)?;
         let stopped = match walk.folder(&root, 0) {
             Ok(()) => false,
@@ -139,7 +140,15 @@ impl Repository {
         Ok(changes)
     }
 
-    fn compare(&self, tree: &ObjectId, path: &mut Vec<u8>, index: &Index, known: &mut [bool], changes: &mut Changes, depth: usize) -> Result<()> {
+    fn compare(
+        &self,
+        tree: &ObjectId,
+        path: &mut Vec<u8>,
+        index: &Index,
+        known: &mut [bool],
+        changes: &mut Changes,
+        depth: usize,
+    ) -> Result<()> {
         if depth > MAX_DEPTH {
             return Err(Error::damaged(String::from_utf8_lossy(path), format!("more than {MAX_DEPTH} folders in each other")));
         }
@@ -395,7 +404,8 @@ impl Walk<'_> {
         let Some(modified) = metadata.modified().ok() else { return false };
         let Ok(since) = modified.duration_since(UNIX_EPOCH) else { return false };
         let (seconds, nanos) = entry.modified;
-        let same = since.as_secs() as u32 == seconds && (nanos == 0 || since.subsec_nanos() == nanos) && metadata.len() as u32 == entry.size;
+        let same =
+            since.as_secs() as u32 == seconds && (nanos == 0 || since.subsec_nanos() == nanos) && metadata.len() as u32 == entry.size;
         // Where git notes whole seconds, all of the index's second is too late.
         let settled = self.written.is_some_and(|written| match (nanos, written.duration_since(UNIX_EPOCH)) {
             (0, Ok(written)) => since.as_secs() < written.as_secs(),

@@ -18,7 +18,12 @@ pub fn tree(repository: &Repository, source: &Source, place: &str) -> Result<Pag
         return Err(Error::Invalid(format!("{path:?} is no folder: read {}file/{}", source.prefix(), uri::encode(place))));
     }
     let entries = repository.tree(&entry.id)?;
-    let mut text = format!("{} at {}, {} entries\n\n", if path.is_empty() { "/".into() } else { shown(path.as_bytes()) }, commit.short(), entries.len());
+    let mut text = format!(
+        "{} at {}, {} entries\n\n",
+        if path.is_empty() { "/".into() } else { shown(path.as_bytes()) },
+        commit.short(),
+        entries.len()
+    );
     let mut whole = true;
     for (number, entry) in entries.iter().take(MAX_SHOWN).enumerate() {
         let name = shown(&entry.name);

@@ -42,7 +42,9 @@ pub fn log(repository: &Repository, source: &Source, revision: &str, path: Optio
         query = format!("&path={}", uri::encode(path).replace('&', "%26").replace('+', "%2B"));
     }
     if let Some(looked_at) = log.stopped_after {
-        text.push_str(&format!("\n(time ran out after {looked_at} commits: there may be more; a longer time-ms in [provider.settings] finds them)\n"));
+        text.push_str(&format!(
+            "\n(time ran out after {looked_at} commits: there may be more; a longer time-ms in [provider.settings] finds them)\n"
+        ));
     } else if more && limit < uri::MAX_LIMIT {
         let next = (limit * 4).min(uri::MAX_LIMIT);
         text.push_str(&format!("\n(there are more: {}log/{}?limit={next}{query})\n", source.prefix(), uri::encode(revision)));
@@ -58,7 +60,13 @@ pub fn commit(repository: &Repository, revision: &str) -> Result<Page> {
     let mut text = String::new();
     if repository.object(&named)?.kind == Kind::Tag {
         let tag = repository.tag(&named)?;
-        text.push_str(&format!("tag {}\nTagger: {} <{}>\nDate:   {}\n", shown(revision.as_bytes()), tag.tagger.name, tag.tagger.email, tag.tagger.when()));
+        text.push_str(&format!(
+            "tag {}\nTagger: {} <{}>\nDate:   {}\n",
+            shown(revision.as_bytes()),
+            tag.tagger.name,
+            tag.tagger.email,
+            tag.tagger.when()
+        ));
         message(&mut text, &tag.message, MAX_OWN_MESSAGE_BYTES);
         text.push('\n');
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use git_repository::{Change, Changes, Error, Head, Repository, Result, State, Status};
+use git_repository::{Change, Changes, EntryKind, Error, Head, ObjectId, Repository, Result, Side, State, Status};
 
 use super::{Page, patches, shown};
 
@@ -12,21 +12,9 @@ const MAX_SHOWN: usize = 500;
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
 pub fn status(repository: &Repository) -> Result<Page> {
+    // First, so that it is there also if the working tree takes all the time.
+    let mut text = head(repository)?;
     let status = repository.status()?;
-    let mut text = String::new();
-    match &status.head {
-        Head::Branch { name, id } => {
-            text.push_str(&format!("On branch {}\n", shown(name.strip_prefix("refs/heads/").unwrap_or(name).as_bytes())));
-            match id {
-                Some(id) => text.push_str(&format!("HEAD {} {}\n", id.short(), shown(repository.commit(id)?.subject().as_bytes()))),
-                None => text.push_str("No commits yet\n"),
-            }
-            if let Some(upstream) = repository.upstream(name) {
-                text.push_str(&format!("Upstream {}\n", shown(upstream.strip_prefix("refs/remotes/").unwrap_or(&upstream).as_bytes())));
-            }
-        }
-        Head::Detached(id) => text.push_str(&format!("HEAD detached at {} {}\n", id.short(), shown(repository.commit(id)?.subject().as_bytes()))),
-    }
     if let Some(operation) = status.operation {
         text.push_str(&format!("A {operation} is in progress\n"));
     }
@@ -46,6 +34,27 @@ pub fn status(repository: &Repository) -> Result<Page> {
     Ok(Page { whole: !status.stopped, ..Page::text(text) })
 }
 
+/// What is checked out.
+fn head(repository: &Repository) -> Result<String> {
+    let line = |id: &ObjectId| -> Result<String> { Ok(format!("{} {}\n", id.short(), shown(repository.commit(id)?.subject().as_bytes()))) };
+    let name = match repository.head()? {
+        Head::Detached(id) => return Ok(format!("HEAD detached at {}", line(&id)?)),
+        Head::Branch { name, id: None } => format!("On branch {}\nNo commits yet\n", short(&name, "refs/heads/")),
+        Head::Branch { name, id: Some(id) } => {
+            let mut text = format!("On branch {}\nHEAD {}", short(&name, "refs/heads/"), line(&id)?);
+            if let Some(upstream) = repository.upstream(&name) {
+                text.push_str(&format!("Upstream {}\n", short(&upstream, "refs/remotes/")));
+            }
+            text
+        }
+    };
+    Ok(name)
+}
+
+fn short(name: &str, prefix: &str) -> String {
+    shown(name.strip_prefix(prefix).unwrap_or(name).as_bytes())
+}
+
 fn is_clean(status: &Status) -> bool {
     let lists = [status.unmerged.len(), status.staged.files.len(), status.unstaged.len(), status.untracked.len(), status.unreadable.len()];
     lists.iter().all(|length| *length == 0) && !status.stopped
@@ -56,7 +65,9 @@ fn notes(text: &mut String, status: &Status) {
         text.push_str("\n(there are more changes than are listed)\n");
     }
     if status.stopped {
-        text.push_str("\n(time ran out before all of the working tree was looked at; a longer time-ms in [provider.settings] sees it all)\n");
+        text.push_str(
+            "\n(time ran out before all of the working tree was looked at; a longer time-ms in [provider.settings] sees it all)\n",
+        );
     }
 }
 
@@ -73,15 +84,15 @@ fn section(text: &mut String, title: &str, lines: impl ExactSizeIterator<Item = 
 }
 
 pub fn diff(repository: &Repository) -> Result<Page> {
+    let head = match repository.head()? {
+        Head::Branch { id, .. } => id,
+        Head::Detached(id) => Some(id),
+    };
+    let tree = head.map(|id| repository.commit(&id)).transpose()?.map(|commit| commit.tree);
     let status = repository.status()?;
     // Both against HEAD: what was staged and then changed again is one change.
     let mut files: BTreeMap<Vec<u8>, Change> = BTreeMap::new();
-    let head = match &status.head {
-        Head::Branch { id, .. } => *id,
-        Head::Detached(id) => Some(*id),
-    };
-    let tree = head.map(|id| repository.commit(&id)).transpose()?.map(|commit| commit.tree);
-    let at_head = |path: &[u8]| -> Result<git_repository::Side> {
+    let at_head = |path: &[u8]| -> Result<Side> {
         let entry = tree.map(|tree| repository.entry(&tree, path)).transpose()?.flatten();
         Ok(entry.map(|entry| (entry.kind, entry.id)))
     };
@@ -106,7 +117,7 @@ pub fn diff(repository: &Repository) -> Result<Page> {
         // What it would be if it were staged; the content comes from the file.
         let new = match state {
             State::Deleted => None,
-            _ => known.and_then(|change| change.new).or(old).or_else(|| Some((git_repository::EntryKind::File, repository_empty()))),
+            _ => known.and_then(|change| change.new).or(old).or_else(|| Some((EntryKind::File, empty()))),
         };
         let renamed_from = known.and_then(|change| change.renamed_from.clone()).filter(|_| new.is_some());
         files.insert(path.clone(), Change { path: path.clone(), old, new, renamed_from });
@@ -118,7 +129,7 @@ pub fn diff(repository: &Repository) -> Result<Page> {
         let old = patches::blob(repository, &change.old)?;
         let new = match &change.new {
             None => patches::Content::None,
-            side @ Some((git_repository::EntryKind::Submodule, _)) => patches::blob(repository, side)?,
+            side @ Some((EntryKind::Submodule, _)) => patches::blob(repository, side)?,
             Some(_) => match repository.work_file(&change.path, MAX_FILE_BYTES) {
                 Ok(Some(bytes)) => patches::Content::Bytes(bytes),
                 Ok(None) => patches::Content::None,
@@ -136,6 +147,6 @@ pub fn diff(repository: &Repository) -> Result<Page> {
 }
 
 /// The id of no content.
-fn repository_empty() -> git_repository::ObjectId {
-    git_repository::ObjectId::sha1(b"blob 0\0")
+fn empty() -> ObjectId {
+    ObjectId::sha1(b"blob 0\0")
 }

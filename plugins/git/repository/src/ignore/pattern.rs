@@ -118,7 +118,10 @@ enum Token<'a> {
     Star,
     Any,
     Byte(u8),
-    Class { negated: bool, members: &'a [u8] },
+    Class {
+        negated: bool,
+        members: &'a [u8],
+    },
     /// What cannot match: a bracket that is not closed, a `\` at the end.
     Nothing,
 }

@@ -29,7 +29,10 @@ pub fn apply(what: &str, base: &[u8], delta: &[u8]) -> Result<Vec<u8>> {
             let offset = number(op & 0x0f, 4).ok_or_else(|| damaged("a delta that is cut off"))?;
             let length = number(op >> 4 & 0x07, 3).ok_or_else(|| damaged("a delta that is cut off"))?;
             let length = if length == 0 { 0x10000 } else { length };
-            let copied = offset.checked_add(length).and_then(|end| base.get(offset..end)).ok_or_else(|| damaged("a delta that copies what is not there"))?;
+            let copied = offset
+                .checked_add(length)
+                .and_then(|end| base.get(offset..end))
+                .ok_or_else(|| damaged("a delta that copies what is not there"))?;
             check_room(what, &out, copied.len(), size)?;
             out.extend_from_slice(copied);
         } else if op != 0 {

@@ -30,7 +30,10 @@ pub fn rest(what: &str, decoder: &mut impl Read, mut begun: Vec<u8>, size: u64) 
     let missing = size.checked_sub(begun.len() as u64).ok_or_else(|| longer(what))?;
     begun.reserve_exact(usize::try_from(missing.min(TRUSTED)).unwrap_or_default());
     // One more than it should be: to see whether it ends there.
-    let got = decoder.take(missing + 1).read_to_end(&mut begun).map_err(|error| Error::damaged(what, format!("it cannot be inflated: {error}")))?;
+    let got = decoder
+        .take(missing + 1)
+        .read_to_end(&mut begun)
+        .map_err(|error| Error::damaged(what, format!("it cannot be inflated: {error}")))?;
     match (got as u64).cmp(&missing) {
         std::cmp::Ordering::Equal => Ok(begun),
         std::cmp::Ordering::Less => Err(Error::damaged(what, "it is shorter than it says")),

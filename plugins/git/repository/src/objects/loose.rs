@@ -21,7 +21,15 @@ const MAX_HEADER: usize = 32;
 /// Files in one of the 256 folders. Git packs them at some 7,000 in all.
 const MAX_FILES: usize = 100_000;
 
-type Decoder = ZlibDecoder<BufReader<File>>;
+/// One that is being read.
+struct Opened {
+    kind: Kind,
+    size: u64,
+    /// The first bytes of the content.
+    begun: Vec<u8>,
+    /// Gives the others.
+    decoder: ZlibDecoder<BufReader<File>>,
+}
 
 fn path(folder: &Path, id: &ObjectId) -> PathBuf {
     let hex = id.to_string();
@@ -31,17 +39,16 @@ fn path(folder: &Path, id: &ObjectId) -> PathBuf {
 
 pub fn read(folder: &Path, id: &ObjectId) -> Result<Option<Object>> {
     let what = format!("object {id}");
-    let Some((kind, size, begun, mut decoder)) = open(folder, id)? else { return Ok(None) };
-    let data = inflate::rest(&what, &mut decoder, begun, size)?;
-    Ok(Some(Object { kind, data: Rc::new(data) }))
+    let Some(mut opened) = open(folder, id)? else { return Ok(None) };
+    let data = inflate::rest(&what, &mut opened.decoder, opened.begun, opened.size)?;
+    Ok(Some(Object { kind: opened.kind, data: Rc::new(data) }))
 }
 
 pub fn size(folder: &Path, id: &ObjectId) -> Result<Option<u64>> {
-    Ok(open(folder, id)?.map(|(_, size, _, _)| size))
+    Ok(open(folder, id)?.map(|opened| opened.size))
 }
 
-/// Kind, size, the first bytes of the content, and what gives the others.
-fn open(folder: &Path, id: &ObjectId) -> Result<Option<(Kind, u64, Vec<u8>, Decoder)>> {
+fn open(folder: &Path, id: &ObjectId) -> Result<Option<Opened>> {
     let path = path(folder, id);
     let damaged = |why: &str| Error::damaged(format!("object {id}"), why);
     let file = match File::open(&path) {
@@ -51,10 +58,7 @@ fn open(folder: &Path, id: &ObjectId) -> Result<Option<(Kind, u64, Vec<u8>, Deco
     };
     let mut decoder = ZlibDecoder::new(BufReader::new(file));
     let mut begun = Vec::with_capacity(MAX_HEADER);
-    (&mut decoder)
-        .take(MAX_HEADER as u64)
-        .read_to_end(&mut begun)
-        .map_err(|error| damaged(&format!("it cannot be inflated: {error}")))?;
+    (&mut decoder).take(MAX_HEADER as u64).read_to_end(&mut begun).map_err(|error| damaged(&format!("it cannot be inflated: {error}")))?;
     let end = begun.iter().position(|byte| *byte == 0).ok_or_else(|| damaged("it has no header"))?;
     let content = begun.split_off(end + 1);
     begun.pop();
@@ -62,7 +66,7 @@ fn open(folder: &Path, id: &ObjectId) -> Result<Option<(Kind, u64, Vec<u8>, Deco
     let (kind, size) = begun.split_at(space);
     let kind = Kind::named(kind).ok_or_else(|| damaged("it is of no known kind"))?;
     let size = std::str::from_utf8(size).ok().and_then(|size| size.trim_start().parse().ok()).ok_or_else(|| damaged("it has no size"))?;
-    Ok(Some((kind, size, content, decoder)))
+    Ok(Some(Opened { kind, size, begun: content, decoder }))
 }
 
 pub fn abbreviated(folder: &Path, abbreviation: &Abbreviation, found: &mut Vec<ObjectId>) -> Result<()> {

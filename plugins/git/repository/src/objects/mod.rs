@@ -131,7 +131,9 @@ impl Objects {
             for (name, _) in names {
                 if let Some(stem) = name.strip_suffix(".idx") {
                     if packs.len() == MAX_PACKS {
-                        return Err(Error::Unsupported(format!("the repository has more than {MAX_PACKS} packs: `git gc` makes one of them")));
+                        return Err(Error::Unsupported(format!(
+                            "the repository has more than {MAX_PACKS} packs: `git gc` makes one of them"
+                        )));
                     }
                     // One that went since, as `git gc` makes them go, is not there.
                     packs.extend(Pack::open(&folder, stem)?);

@@ -50,10 +50,7 @@ impl PackIndex {
         let mut header = vec![0; HEADER as usize];
         file.read_exact(&mut header).map_err(|_| damaged("it is too short"))?;
         let Some(table) = header.strip_prefix(&MAGIC) else {
-            return Err(Error::Unsupported(format!(
-                "{} is no pack index of version 2: `git gc` writes a new one",
-                path.display()
-            )));
+            return Err(Error::Unsupported(format!("{} is no pack index of version 2: `git gc` writes a new one", path.display())));
         };
         let fanout: Vec<u32> = table.chunks_exact(4).map(|bytes| bytes.try_into().map_or(0, u32::from_be_bytes)).collect();
         if !fanout.is_sorted() {

@@ -55,10 +55,12 @@ impl Fixture {
             git.env(format!("GIT_{who}_NAME"), "Ada Lovelace").env(format!("GIT_{who}_EMAIL"), "ada@example.org");
             git.env(format!("GIT_{who}_DATE"), &date);
         }
-        for setting in ["core.fileMode=false", "gc.auto=0", "maintenance.auto=false", "protocol.file.allow=always", "core.quotePath=false"] {
+        for setting in ["core.fileMode=false", "gc.auto=0", "maintenance.auto=false", "protocol.file.allow=always", "core.quotePath=false"]
+        {
             git.args(["-c", setting]);
         }
-        let out = git.args(arguments).current_dir(folder).output().expect("these tests need git: install it, `apt-get install git` for instance");
+        let out =
+            git.args(arguments).current_dir(folder).output().expect("these tests need git: install it, `apt-get install git` for instance");
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         if out.status.success() { (true, text) } else { (false, text + &String::from_utf8_lossy(&out.stderr)) }
     }

@@ -25,7 +25,10 @@ fn make(random: &mut Random, steps: usize) -> Fixture {
             9 => {
                 fixture.tick();
                 // Conflicts are not what this is about.
-                let (well, _) = fixture.try_git(&fixture.path, &["merge", "-q", "--no-ff", "-X", "ours", "-m", "merge", random.of(&["main", "branch-0", "branch-1"])]);
+                let (well, _) = fixture.try_git(
+                    &fixture.path,
+                    &["merge", "-q", "--no-ff", "-X", "ours", "-m", "merge", random.of(&["main", "branch-0", "branch-1"])],
+                );
                 if !well {
                     fixture.try_git(&fixture.path, &["merge", "--abort"]);
                     fixture.git(&["reset", "-q", "--hard"]);

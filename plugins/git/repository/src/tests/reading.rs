@@ -112,9 +112,23 @@ fn revisions_mean_what_they_mean_to_git() {
             fixture.git(&["gc", "-q"]);
         }
         let repository = fixture.open();
-        for revision in
-            ["HEAD", "@", "main", "heads/main", "refs/heads/main", "feature/x", "v1", "light", "main~2", "main^2", "main^2~1", "v1~", "HEAD^^", "main~2^1", short.trim()]
-        {
+        for revision in [
+            "HEAD",
+            "@",
+            "main",
+            "heads/main",
+            "refs/heads/main",
+            "feature/x",
+            "v1",
+            "light",
+            "main~2",
+            "main^2",
+            "main^2~1",
+            "v1~",
+            "HEAD^^",
+            "main~2^1",
+            short.trim(),
+        ] {
             assert_eq!(repository.revision_commit(revision).unwrap(), fixture.id(&format!("{revision}^{{commit}}")), "{revision}");
         }
         assert_eq!(repository.object(&repository.revision("v1").unwrap()).unwrap().kind, Kind::Tag);
@@ -142,7 +156,8 @@ fn a_shallow_clone_has_its_history_as_far_as_it_goes() {
         fixture.commit(&n.to_string());
     }
     let to = fixture.root.path().join("shallow");
-    fixture.git_in(fixture.root.path(), &["clone", "-q", "--depth", "3", &format!("file://{}", fixture.path.display()), to.to_str().unwrap()]);
+    fixture
+        .git_in(fixture.root.path(), &["clone", "-q", "--depth", "3", &format!("file://{}", fixture.path.display()), to.to_str().unwrap()]);
     let repository = Repository::open(&to).unwrap();
     repository.begin(TIME).unwrap();
     assert_eq!(repository.log(&fixture.id("HEAD"), None, 100).unwrap().commits.len(), 3);

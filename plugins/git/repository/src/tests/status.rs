@@ -148,7 +148,20 @@ fn ignored_files_and_repositories_within_are_as_in_git() {
     fixture.git(&["config", "core.excludesFile", "/dev/null"]);
     fs::create_dir_all(fixture.path.join(".git/info")).unwrap();
     fs::write(fixture.path.join(".git/info/exclude"), "secret\n").unwrap();
-    for path in ["target/a", "a.log", "keep.log", "top", "sub/top", "sub/a.log", "sub/x", "sub/a.tmp", "deep/target/a/b", "secret", "only/a.log", "q/w/e/r"] {
+    for path in [
+        "target/a",
+        "a.log",
+        "keep.log",
+        "top",
+        "sub/top",
+        "sub/a.log",
+        "sub/x",
+        "sub/a.tmp",
+        "deep/target/a/b",
+        "secret",
+        "only/a.log",
+        "q/w/e/r",
+    ] {
         fixture.write(path, "1");
     }
     fs::create_dir_all(fixture.path.join("nothing/in/it")).unwrap();
@@ -199,17 +212,57 @@ fn indexes_that_are_not_supported_are_named() {
 #[test]
 fn when_time_runs_out_the_status_is_what_was_seen_until_then() {
     let fixture = Fixture::new();
-    for n in 0..200 {
+    for n in 0..50 {
         fixture.write(&format!("f{n}"), "1");
     }
     fixture.commit("c");
+    fixture.write("new", "1");
     let repository = Repository::open(&fixture.path).unwrap();
     repository.begin(TIME).unwrap();
-    // What is read before the working tree is in memory then.
-    repository.status().unwrap();
-    repository.begin(std::time::Duration::ZERO).unwrap();
-    match repository.status() {
-        Ok(status) => assert!(status.stopped && status.unstaged.is_empty(), "nothing is called deleted that was not looked for"),
-        Err(error) => assert!(matches!(error, Error::TooLong), "{error}"),
+    let mut stopped = 0;
+    for steps in 0.. {
+        repository.budget.begin_steps(steps);
+        match repository.status() {
+            Ok(status) if status.stopped => {
+                stopped += 1;
+                assert!(status.unstaged.is_empty(), "nothing is called deleted that was not looked for");
+            }
+            Ok(status) => {
+                assert_eq!(status.untracked, ["new"]);
+                break;
+            }
+            Err(error) => assert!(matches!(error, Error::TooLong), "{error}"),
+        }
     }
+    assert!(stopped >= 50, "{stopped}");
+}
+
+#[test]
+fn when_time_runs_out_the_log_is_what_was_found_until_then() {
+    let fixture = Fixture::new();
+    for n in 0..20 {
+        fixture.write("a", n.to_string());
+        fixture.commit("c");
+    }
+    let (repository, head) = (fixture.open(), fixture.id("HEAD"));
+    let whole: Vec<_> = repository.log(&head, Some(b"a"), 100).unwrap().commits.into_iter().map(|(id, _)| id).collect();
+    let mut stopped = 0;
+    for steps in 0.. {
+        repository.budget.begin_steps(steps);
+        match repository.log(&head, Some(b"a"), 100) {
+            Ok(log) => {
+                assert!(
+                    log.commits.iter().map(|(id, _)| *id).eq(whole.iter().take(log.commits.len()).copied()),
+                    "a beginning of the whole"
+                );
+                if log.stopped_after.is_none() {
+                    assert_eq!(log.commits.len(), whole.len());
+                    break;
+                }
+                stopped += 1;
+            }
+            Err(error) => assert!(matches!(error, Error::TooLong), "{error}"),
+        }
+    }
+    assert!(stopped > 10, "{stopped}");
 }
