@@ -118,7 +118,7 @@ impl resources::Guest for Provider {
             return Ok(None);
         }
         let reuse = match whole {
-            true if resource.is_fixed() => Some(Reuse::ForMs(IMMUTABLE_MS)),
+            true if resource.is_fixed() && repository.shallow().is_ok_and(|shallow| shallow.is_empty()) => Some(Reuse::ForMs(IMMUTABLE_MS)),
             true => Some(Reuse::UntilAnnounced),
             // The next time there may be more.
             false => None,

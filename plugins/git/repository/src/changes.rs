@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Result},
     id::ObjectId,
     repository::{MAX_DEPTH, Repository},
-    tree::{Entry, EntryKind},
+    tree::{Entry, EntryKind, MAX_PATH_BYTES},
 };
 
 /// Files on one side of a change.
@@ -98,6 +98,9 @@ impl Walk<'_> {
     fn pair(&mut self, old: Option<&Entry>, new: Option<&Entry>, path: &mut Vec<u8>, depth: usize) -> Result<()> {
         let Some(entry) = old.or(new) else { return Ok(()) };
         let length = path.len();
+        if length + entry.name.len() > MAX_PATH_BYTES {
+            return Err(Error::damaged(String::from_utf8_lossy(path), "a path that is longer than any file system's"));
+        }
         if !path.is_empty() {
             path.push(b'/');
         }

@@ -8,6 +8,11 @@ use crate::{
 /// Parents of one commit. Git's own octopus merges end at 16 by default.
 const MAX_PARENTS: usize = 1024;
 
+/// Bytes of a name or an address.
+const MAX_NAME_BYTES: usize = 256;
+/// Bytes of a subject.
+const MAX_SUBJECT_BYTES: usize = 512;
+
 /// Who did something, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Person {
@@ -45,7 +50,8 @@ impl Person {
         // Year 9999 is the last that can be written.
         let seconds = time.next().and_then(|seconds| seconds.parse::<i64>().ok()).unwrap_or(0).clamp(0, 253_402_214_400);
         let zone = time.next().and_then(|zone| zone.parse::<i32>().ok()).filter(|zone| zone.abs() < 2400).unwrap_or(0);
-        Self { name: name.trim().into(), email: email.trim().into(), seconds, offset: zone / 100 * 60 + zone % 100 }
+        let cut = |text: &str| begin(text.trim(), MAX_NAME_BYTES).to_owned();
+        Self { name: cut(name), email: cut(email), seconds, offset: zone / 100 * 60 + zone % 100 }
     }
 }
 
@@ -102,9 +108,9 @@ impl Commit {
         Ok(Self { tree: tree.ok_or_else(|| damaged("it has no tree"))?, parents, author, committer, message })
     }
 
-    /// The first paragraph of the message, in one line, as `git log --oneline` shows it.
+    /// The first paragraph of the message, in one line, as `git log --oneline` shows it; at most 512 bytes.
     pub fn subject(&self) -> String {
-        let message = self.message.trim_start_matches('\n');
+        let message = begin(self.message.trim_start_matches('\n'), MAX_SUBJECT_BYTES);
         let lines: Vec<&str> = message.lines().take_while(|line| !line.trim().is_empty()).map(str::trim_end).collect();
         lines.join(" ")
     }
@@ -136,6 +142,15 @@ impl Tag {
         let target = target.ok_or_else(|| Error::damaged(format!("tag {id}"), "it stands for nothing"))?;
         Ok(Self { target, tagger, message })
     }
+}
+
+/// The text's first bytes, at most so many, cut between characters.
+pub fn begin(text: &str, limit: usize) -> &str {
+    let mut end = text.len().min(limit);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 /// Headers and message.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    commit::Commit,
+    commit::{Commit, begin},
     error::{Error, Result},
     id::ObjectId,
     repository::Repository,
@@ -16,10 +16,13 @@ use crate::{
 /// Commits of one walk that are remembered as seen, 20 bytes each.
 const MAX_SEEN: usize = 2_000_000;
 
+/// Bytes of a message in a log, where there are many; the commit itself has it whole.
+pub const MAX_MESSAGE_BYTES: usize = 4 << 10;
+
 /// A part of a history.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// Newest first.
+    /// Newest first; of a message, the first 4 KiB.
     pub commits: Vec<(ObjectId, Commit)>,
     /// There are more than were asked for.
     pub more: bool,
@@ -55,7 +58,8 @@ impl Repository {
                     log.more = true;
                     break;
                 }
-                log.commits.push((id, commit));
+                let message = begin(&commit.message, MAX_MESSAGE_BYTES).to_owned();
+                log.commits.push((id, Commit { message, ..commit }));
             }
             for parent in next {
                 if seen.len() < MAX_SEEN && seen.insert(parent) {

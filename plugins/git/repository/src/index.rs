@@ -6,12 +6,11 @@ use crate::{
     error::{Error, Result},
     files,
     id::{LENGTH, ObjectId},
-    tree::{EntryKind, is_path},
+    tree::{EntryKind, MAX_PATH_BYTES, is_path},
 };
 
-/// Bytes of an index: some 700,000 files.
-const MAX_BYTES: u64 = 64 << 20;
-const MAX_PATH_BYTES: usize = 4096;
+/// Bytes of an index: some 300,000 files.
+const MAX_BYTES: u64 = 32 << 20;
 /// The fixed part of an entry.
 const ENTRY: usize = 62;
 const STAT: usize = 40;

@@ -20,8 +20,8 @@ use crate::{
 const MAX_SYMBOLIC: usize = 5;
 /// Bytes of a loose reference: a name is at most 4 KiB on any file system.
 const MAX_LOOSE_BYTES: u64 = 8 << 10;
-/// Bytes of `packed-refs`: a million of them.
-const MAX_PACKED_BYTES: u64 = 64 << 20;
+/// Bytes of `packed-refs`: some 200,000 of them.
+const MAX_PACKED_BYTES: u64 = 16 << 20;
 /// References listed.
 const MAX_REFERENCES: usize = 100_000;
 /// Names in one folder of references.

@@ -173,7 +173,10 @@ impl Repository {
     }
 
     /// Commits whose parents are not here, since the clone is shallow.
-    pub(crate) fn shallow(&self) -> Result<Vec<ObjectId>> {
+    ///
+    /// # Errors
+    /// What reading gives.
+    pub fn shallow(&self) -> Result<Vec<ObjectId>> {
         let text = files::read_text(&self.common.join("shallow"), MAX_SHALLOW_BYTES)?.unwrap_or_default();
         Ok(text.lines().filter_map(ObjectId::from_hex).collect())
     }

@@ -8,6 +8,9 @@ use crate::{
 /// Entries of one tree. The largest folders of real repositories have some ten thousand.
 const MAX_ENTRIES: usize = 500_000;
 
+/// Bytes of a path, as of a file system's.
+pub const MAX_PATH_BYTES: usize = 4096;
+
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
@@ -78,7 +81,8 @@ pub fn parse(id: &ObjectId, data: &[u8]) -> Result<Vec<Entry>> {
         let after = after.get(1..).unwrap_or_default();
         let end = after.iter().position(|byte| *byte == 0).ok_or_else(|| damaged("an entry whose name does not end"))?;
         let (name, after) = after.split_at(end);
-        check_name(name).map_err(|why| damaged(&format!("an entry named {:?}, {why}", String::from_utf8_lossy(name))))?;
+        check_name(name)
+            .map_err(|why| damaged(&format!("an entry named {:?}, {why}", String::from_utf8_lossy(name.get(..100).unwrap_or(name)))))?;
         let target = after.get(1..=LENGTH).and_then(ObjectId::from_bytes).ok_or_else(|| damaged("an entry that is cut off"))?;
         if entries.len() == MAX_ENTRIES {
             return Err(Error::TooLarge { what: format!("tree {id}"), bytes: data.len() as u64, limit: (MAX_ENTRIES * LENGTH) as u64 });
@@ -93,6 +97,7 @@ pub fn parse(id: &ObjectId, data: &[u8]) -> Result<Vec<Entry>> {
 fn check_name(name: &[u8]) -> std::result::Result<(), &'static str> {
     match name {
         [] => Err("which is empty"),
+        _ if name.len() > MAX_PATH_BYTES => Err("which is longer than any path"),
         b"." | b".." => Err("which walks up"),
         _ if name.contains(&b'/') => Err("which has a slash"),
         _ if name.eq_ignore_ascii_case(b".git") => Err("which would be the repository itself"),

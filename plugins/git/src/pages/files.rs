@@ -7,6 +7,8 @@ use crate::{mime, source::Source, uri};
 
 /// Lines of a folder.
 const MAX_SHOWN: usize = 5000;
+/// Bytes of a folder's text.
+const MAX_TEXT_BYTES: usize = 1 << 20;
 /// Entries of a folder whose sizes are looked up, each a look into a pack.
 const MAX_SIZES: usize = 1000;
 
@@ -19,20 +21,26 @@ pub fn tree(repository: &Repository, source: &Source, place: &str) -> Result<Pag
     }
     let entries = repository.tree(&entry.id)?;
     let mut text = format!(
-        "{} at {}, {} entries\n\n",
+        "{}, tree {}, {} entries\n\n",
         if path.is_empty() { "/".into() } else { shown(path.as_bytes()) },
-        commit.short(),
+        entry.id.short(),
         entries.len()
     );
     let mut whole = true;
+    let mut left_out = entries.len();
     for (number, entry) in entries.iter().take(MAX_SHOWN).enumerate() {
+        if text.len() > MAX_TEXT_BYTES {
+            break;
+        }
+        left_out -= 1;
         let name = shown(&entry.name);
         let size = if whole && number < MAX_SIZES && matches!(entry.kind, EntryKind::File | EntryKind::Executable) {
             match ran_out(repository.size(&entry.id))? {
-                Some(size) => size.map_or_else(|| "missing".into(), |size| size.to_string()),
-                None => {
+                Some(Some(size)) => size.to_string(),
+                // Not fetched in a partial clone, which may come to pass; or no time.
+                found => {
                     whole = false;
-                    "-".into()
+                    if found.is_some() { "missing".into() } else { "-".into() }
                 }
             }
         } else {
@@ -47,8 +55,8 @@ pub fn tree(repository: &Repository, source: &Source, place: &str) -> Result<Pag
         };
         text.push_str(&format!("{kind:6} {size:>10}  {name}{end}\n"));
     }
-    if entries.len() > MAX_SHOWN {
-        text.push_str(&format!("({} more are not shown)\n", entries.len() - MAX_SHOWN));
+    if left_out > 0 {
+        text.push_str(&format!("({left_out} more are not shown)\n"));
     }
     Ok(Page { whole, ..Page::text(text) })
 }

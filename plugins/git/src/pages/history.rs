@@ -7,9 +7,8 @@ use crate::{source::Source, uri};
 
 /// Bytes of a log.
 const MAX_LOG_BYTES: usize = 2 << 20;
-/// Bytes of a message in a log; a commit shows its own in full, as far as it goes.
-const MAX_MESSAGE_BYTES: usize = 4 << 10;
-const MAX_OWN_MESSAGE_BYTES: usize = 256 << 10;
+/// Bytes of a message. In a log they are fewer: it has the first 4 KiB of each.
+const MAX_MESSAGE_BYTES: usize = 256 << 10;
 /// Files of a commit that are named.
 const MAX_FILES: usize = 2000;
 
@@ -31,7 +30,7 @@ pub fn log(repository: &Repository, source: &Source, revision: &str, path: Optio
         if number > 0 {
             text.push('\n');
         }
-        head(&mut text, id, commit, MAX_MESSAGE_BYTES);
+        head(&mut text, id, commit);
         number += 1;
     }
     if number == 0 && log.stopped_after.is_none() {
@@ -67,12 +66,12 @@ pub fn commit(repository: &Repository, revision: &str) -> Result<Page> {
             tag.tagger.email,
             tag.tagger.when()
         ));
-        message(&mut text, &tag.message, MAX_OWN_MESSAGE_BYTES);
+        message(&mut text, &tag.message);
         text.push('\n');
     }
     let id = repository.peel(&named)?;
     let commit = repository.commit(&id)?;
-    head(&mut text, &id, &commit, MAX_OWN_MESSAGE_BYTES);
+    head(&mut text, &id, &commit);
     let parents = repository.parents(&id, &commit)?;
     if parents.is_empty() && !commit.parents.is_empty() {
         text.push_str("\n(its parents are not here: the clone is shallow)\n");
@@ -97,7 +96,7 @@ pub fn commit(repository: &Repository, revision: &str) -> Result<Page> {
     Ok(Page { whole, ..Page::text(text) })
 }
 
-fn head(text: &mut String, id: &ObjectId, commit: &Commit, limit: usize) {
+fn head(text: &mut String, id: &ObjectId, commit: &Commit) {
     text.push_str(&format!("commit {id}\n"));
     if commit.parents.len() > 1 {
         let parents: Vec<String> = commit.parents.iter().map(ObjectId::short).collect();
@@ -109,12 +108,12 @@ fn head(text: &mut String, id: &ObjectId, commit: &Commit, limit: usize) {
         text.push_str(&format!("Commit: {}\n", who(&commit.committer)));
     }
     text.push_str(&format!("Date:   {}\n", commit.author.when()));
-    message(text, &commit.message, limit);
+    message(text, &commit.message);
 }
 
-fn message(text: &mut String, message: &str, limit: usize) {
+fn message(text: &mut String, message: &str) {
     text.push('\n');
-    let mut end = message.len().min(limit);
+    let mut end = message.len().min(MAX_MESSAGE_BYTES);
     while !message.is_char_boundary(end) {
         end -= 1;
     }

@@ -34,14 +34,15 @@ impl Page {
 
 /// A short text that differs whenever the page does, without making the page; `None` where that is as much work.
 pub fn version(repository: &Repository, resource: &Resource) -> Result<Option<String>> {
-    let commit = |revision: &str| repository.revision_commit(revision).map(|id| Some(id.to_string()));
+    // A history may grow at its far end, when a shallow clone is made deeper.
+    let history = |id: ObjectId| -> Result<Option<String>> { Ok(Some(format!("{id} {}", repository.shallow()?.len()))) };
     match resource {
         Resource::Branches => names::branches_version(repository).map(Some),
         Resource::Tags => names::tags_version(repository).map(Some),
         Resource::Status | Resource::Diff => Ok(None),
-        Resource::Log { revision, .. } => commit(revision),
+        Resource::Log { revision, .. } => history(repository.revision_commit(revision)?),
         // The tag of that name is told, too.
-        Resource::Commit { revision } => repository.revision(revision).map(|id| Some(id.to_string())),
+        Resource::Commit { revision } => history(repository.revision(revision)?),
         Resource::Tree { place } | Resource::File { place } => {
             let (commit, path) = uri::split(repository, place)?;
             let tree = repository.commit(&commit)?.tree;

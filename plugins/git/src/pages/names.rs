@@ -11,8 +11,10 @@ const REMOTE: &str = "refs/remotes/";
 const TAGS: &str = "refs/tags/";
 
 pub fn branches_version(repository: &Repository) -> Result<String> {
-    let head = format!("{:?}", repository.head()?);
-    version(&head, repository.references(LOCAL)?.iter().chain(&repository.references(REMOTE)?))
+    let mut head = format!("{:?}", repository.head()?);
+    let local = repository.references(LOCAL)?;
+    local.iter().filter_map(|branch| repository.upstream(&branch.name)).for_each(|upstream| head.extend([&upstream, "\n"]));
+    version(&head, local.iter().chain(&repository.references(REMOTE)?))
 }
 
 pub fn tags_version(repository: &Repository) -> Result<String> {

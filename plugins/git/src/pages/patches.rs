@@ -9,6 +9,9 @@ const MAX_FILE_BYTES: usize = 1 << 20;
 /// Bytes of all patches of a page.
 const MAX_PATCH_BYTES: usize = 256 << 10;
 
+/// Bytes of the list of files.
+const MAX_LIST_BYTES: usize = 512 << 10;
+
 /// A content that can be compared.
 pub enum Content {
     /// There is none on this side.
@@ -41,7 +44,7 @@ pub fn write(text: &mut String, changes: &Changes, read: impl Fn(&Change) -> Res
     let mut patches = String::new();
     let mut list = String::new();
     let (mut added, mut removed) = (0, 0);
-    let mut whole = true;
+    let (mut in_time, mut whole) = (true, true);
     let mut left_out = 0;
     for change in &changes.files {
         let path = shown(&change.path);
@@ -50,7 +53,7 @@ pub fn write(text: &mut String, changes: &Changes, read: impl Fn(&Change) -> Res
             None => path.clone(),
         };
         let mut note = String::new();
-        if !whole || patches.len() > MAX_PATCH_BYTES {
+        if !in_time || patches.len() > MAX_PATCH_BYTES {
             left_out += 1;
         } else {
             match read(change) {
@@ -61,14 +64,19 @@ pub fn write(text: &mut String, changes: &Changes, read: impl Fn(&Change) -> Res
                     note = lines;
                 }
                 Err(Error::TooLong) => {
-                    whole = false;
+                    (in_time, whole) = (false, false);
                     left_out += 1;
                 }
                 // One file that cannot be read, too large or missing in a partial clone, hides no other.
-                Err(error) => note = format!(" ({error})"),
+                Err(error) => {
+                    whole = false;
+                    note = format!(" ({error})");
+                }
             }
         }
-        list.push_str(&format!("  {} {name}{note}\n", change.letter()));
+        if list.len() < MAX_LIST_BYTES {
+            list.push_str(&format!("  {} {name}{note}\n", change.letter()));
+        }
     }
     let number = changes.files.len();
     let plus = if changes.more { "more than " } else { "" };
@@ -79,7 +87,7 @@ pub fn write(text: &mut String, changes: &Changes, read: impl Fn(&Change) -> Res
         text.push_str(&patches);
     }
     if left_out > 0 {
-        let why = if whole { "the patches above are long" } else { "time ran out" };
+        let why = if in_time { "the patches above are long" } else { "time ran out" };
         text.push_str(&format!("\n(the last {left_out} files are only named: {why})\n"));
     }
     Ok(whole)

@@ -135,6 +135,36 @@ fn commits_and_tags_that_are_none_are_named() {
     assert_eq!(fixture.open().commit(&odd).unwrap().committer.when(), "1970-01-01T00:00:00+00:00");
 }
 
+#[test]
+fn what_is_long_is_cut_where_there_may_be_many() {
+    let fixture = Fixture::new();
+    let tree = loose(&fixture, "tree", b"");
+    let (name, message) = ("n".repeat(1 << 20), "ü".repeat(1 << 20));
+    let id =
+        loose(&fixture, "commit", format!("tree {tree}\nauthor {name} <{name}> 1 +0000\ncommitter x <x> 1 +0000\n\n{message}").as_bytes());
+    let repository = fixture.open();
+    let commit = repository.commit(&id).unwrap();
+    assert_eq!((commit.author.name.len(), commit.author.email.len(), commit.subject().len()), (256, 256, 512));
+    assert_eq!(commit.message.len(), 2 << 20, "one alone is whole");
+    assert_eq!(repository.log(&id, None, 10).unwrap().commits[0].1.message.len(), 4 << 10);
+}
+
+#[test]
+fn a_path_that_no_file_system_has_is_refused() {
+    let fixture = Fixture::new();
+    let blob = loose(&fixture, "blob", b"x");
+    let long = loose(&fixture, "tree", &[format!("100644 {}\0", "n".repeat(5000)).as_bytes(), blob.bytes()].concat());
+    damage(fixture.open().tree(&long).unwrap_err(), "longer than any path");
+    let mut tree = loose(&fixture, "tree", &[&b"100644 f\0"[..], blob.bytes()].concat());
+    for _ in 0..50 {
+        tree = loose(&fixture, "tree", &[format!("40000 {}\0", "n".repeat(100)).as_bytes(), tree.bytes()].concat());
+    }
+    damage(fixture.open().changes(None, Some(&tree), 10).unwrap_err(), "a path that is longer");
+    let commit = loose(&fixture, "commit", format!("tree {tree}\n\nx").as_bytes());
+    fs::write(fixture.path.join(".git/refs/heads/main"), format!("{commit}\n")).unwrap();
+    damage(fixture.open().status().unwrap_err(), "a path that is longer");
+}
+
 /// A pack of these entries, each with its header and zlib stream, and an index that says it holds these ids.
 fn pack(fixture: &Fixture, entries: &[(ObjectId, Vec<u8>)]) -> Vec<u64> {
     let mut data = b"PACK\0\0\0\x02".to_vec();
