@@ -10,6 +10,8 @@ use crate::{
 
 /// The host passes on no more.
 const SUGGESTIONS: usize = 100;
+/// Of commits.
+const LIMITS: [&str; 3] = ["10", "100", "1000"];
 
 /// Answers for one template of the repository.
 pub fn complete(source: &Source, template: &str, request: &CompletionRequest) -> Result<Completion> {
@@ -18,6 +20,7 @@ pub fn complete(source: &Source, template: &str, request: &CompletionRequest) ->
     let mut values = match request.argument.as_str() {
         "revision" => revisions(&repository, &request.value, template.contains("{revision}"))?,
         "path" => paths(&repository, known("revision").unwrap_or("HEAD"), &request.value, template == uri::TREE_BELOW)?,
+        "limit" => LIMITS.iter().filter(|limit| limit.starts_with(&request.value)).map(|limit| (*limit).to_owned()).collect(),
         _ => Vec::new(),
     };
     let total = u32::try_from(values.len()).ok();

@@ -84,10 +84,14 @@ impl Live {
         }
         // Watched before it is looked at, so that no change falls between.
         for watch in watches(source, &repository, resource.is_of_work()) {
-            if !self.watched.contains(&watch.name) {
-                file_watch::watch(&watch.name, &watch.path.display().to_string(), watch.recursive)?;
-                self.watched.insert(watch.name);
+            if self.watched.contains(&watch.name) {
+                continue;
             }
+            if let Err(error) = file_watch::watch(&watch.name, &watch.path.display().to_string(), watch.recursive) {
+                self.release(&source.name);
+                return Err(error);
+            }
+            self.watched.insert(watch.name);
         }
         let mut subscription = Subscription { source: source.name.clone(), resource, version: None, pause: None };
         moved(&repository, &mut subscription);
@@ -96,13 +100,19 @@ impl Live {
     }
 
     pub fn unsubscribe(&mut self, uri: &str) {
-        let Some(gone) = self.subscribed.remove(uri) else { return };
-        let of_source = |subscription: &&Subscription| subscription.source == gone.source;
-        let any = self.subscribed.values().any(|subscription| of_source(&subscription));
-        let work = self.subscribed.values().filter(of_source).any(|subscription| subscription.resource.is_of_work());
+        if let Some(gone) = self.subscribed.remove(uri) {
+            self.release(&gone.source);
+        }
+    }
+
+    /// Ends the watches of a repository that no subscription needs.
+    fn release(&mut self, source: &str) {
+        let mut needing = self.subscribed.values().filter(|subscription| subscription.source == source).peekable();
+        let any = needing.peek().is_some();
+        let work = needing.any(|subscription| subscription.resource.is_of_work());
         self.watched.retain(|name| {
             let needed = match name.split_once('/') {
-                Some((source, part)) if source == gone.source => any && (part != WORK || work),
+                Some((of, part)) if of == source => any && (part != WORK || work),
                 _ => true,
             };
             if !needed {
