@@ -93,7 +93,9 @@ fn test(repo: &Repo) -> Result<()> {
         std::fs::remove_dir_all(results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
     // To the end, so that one failure does not hide what the later tests have to say.
-    run::run(repo.cargo().args(["test", "--workspace", "--no-fail-fast"]), CARGO_LIMIT)
+    run::run(repo.cargo().args(["test", "--workspace", "--no-fail-fast"]), CARGO_LIMIT)?;
+    // What the example providers do without a host, as if they were built for this machine.
+    cargo(repo, &["test", "--workspace", "--no-fail-fast", "--manifest-path"], &repo.root.join("plugins"), &[])
 }
 
 fn doc(repo: &Repo) -> Result<()> {
@@ -142,5 +144,30 @@ mod tests {
     fn an_unknown_step_is_refused_with_the_known_ones() {
         let error = chosen(Some("lint")).err().unwrap().to_string();
         assert!(error.contains("fmt, clippy, guests, clients, build, test, compatibility, conformance, doc"), "{error}");
+    }
+
+    #[test]
+    fn every_test_that_security_md_names_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let text = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
+        // Names of tests are sentences; nothing else in there is.
+        let names: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|code| code.matches('_').count() >= 3).collect();
+        let mut sources = String::new();
+        for folder in ["host", "tests", "plugins"] {
+            read_sources(&root.join(folder), &mut sources);
+        }
+        let missing: Vec<&&str> = names.iter().filter(|name| !sources.contains(&format!("fn {name}("))).collect();
+        assert!(names.len() > 30 && missing.is_empty(), "SECURITY.md names {missing:?}");
+    }
+
+    fn read_sources(folder: &Path, sources: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+            let path = entry.path();
+            if path.is_dir() && entry.file_name() != "target" {
+                read_sources(&path, sources);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources.push_str(&std::fs::read_to_string(&path).unwrap());
+            }
+        }
     }
 }
