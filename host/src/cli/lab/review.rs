@@ -74,7 +74,7 @@ impl Review {
 
 impl Provider for Review {
     fn offers(&self) -> Offers {
-        Offers { subscriptions: true, completions: false, live: true }
+        Offers { subscriptions: true, live: true, ..Offers::default() }
     }
 
     fn list(&self, _cursor: Option<String>) -> Answer<'_, ResourcePage> {
