@@ -357,7 +357,7 @@ fn a_granted_folder_that_is_made_or_made_again_is_told_once() {
     let later = world.root.join("later");
     let follow = |path: &Path| {
         let (tell, told) = channel();
-        let following = world.files.follow(vec![(path.to_owned(), Identity::at(path))], move || drop(tell.send(()))).unwrap();
+        let following = world.files.follow(vec![(path.to_owned(), Identity::at(path))], move || tell.send(()).unwrap_or_default()).unwrap();
         (following, told)
     };
     let (_following, told) = follow(&later);
