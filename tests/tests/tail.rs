@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use wharf_tests::{Host, Session, Setup, call};
+use wharf_tests::{Host, Listener, Session, Setup, call};
 
 struct World {
     guard: tempfile::TempDir,
@@ -35,6 +35,16 @@ impl World {
 
     fn append(&self, text: &str) -> Result<()> {
         Ok(OpenOptions::new().append(true).create(true).open(self.log())?.write_all(text.as_bytes())?)
+    }
+
+    /// Waits until the log is told to have grown to this. What is told may be of a change before: then there is another one to come.
+    async fn sees(&self, listener: &mut Listener, uri: &str, text: &str) -> Result<()> {
+        while self.read(uri).await? != text {
+            let told = listener.update().await?;
+            ensure!(told == uri, "{told}");
+        }
+        ensure!(listener.update().await? == uri);
+        Ok(())
     }
 
     async fn read(&self, uri: &str) -> Result<String> {
@@ -84,27 +94,18 @@ async fn a_log_is_announced_as_it_grows_and_through_each_kind_of_rotation() -> R
     let mut listener = session.listen().await?;
     let uri = "log://app?lines=1".to_owned();
     session.subscribe(std::slice::from_ref(&uri)).await?;
-    // What was told may be of a change before: then there is another one to come.
-    let mut sees = async |text: &str| -> Result<()> {
-        while world.read(&uri).await? != text {
-            let told = listener.update().await?;
-            ensure!(told == uri, "{told}");
-        }
-        ensure!(listener.update().await? == uri);
-        Ok(())
-    };
     world.append("three\n")?;
-    sees("three\n").await?;
+    world.sees(&mut listener, &uri, "three\n").await?;
     fs::rename(world.log(), world.guard.path().join("app.log.1"))?;
     world.append("after a rename\n")?;
-    sees("after a rename\n").await?;
+    world.sees(&mut listener, &uri, "after a rename\n").await?;
     // As logrotate's copytruncate does.
     fs::copy(world.log(), world.guard.path().join("app.log.2"))?;
     OpenOptions::new().write(true).truncate(true).open(world.log())?;
     world.append("after truncation\n")?;
-    sees("after truncation\n").await?;
+    world.sees(&mut listener, &uri, "after truncation\n").await?;
     fs::remove_file(world.log())?;
     ensure!(listener.update().await? == uri);
     world.append("made again\n")?;
-    sees("made again\n").await
+    world.sees(&mut listener, &uri, "made again\n").await
 }

@@ -48,7 +48,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
 
 /// What is between the first slash and the second, and the rest from that on.
 fn split(rest: &str) -> (&str, &str) {
-    let rest = rest.trim_start_matches('/');
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
     rest.split_at(rest.find('/').unwrap_or(rest.len()))
 }
 
@@ -69,7 +69,16 @@ impl resources::Guest for Filer {
     }
 
     fn templates() -> Result<Vec<TemplateInfo>, Error> {
-        Ok(Vec::new())
+        Ok(vec![TemplateInfo {
+            uri_template: "filer://{+what}".into(),
+            name: "what".into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            icons: None,
+            annotations: None,
+            meta_json: None,
+        }])
     }
 
     fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
