@@ -1,5 +1,9 @@
 //! The example provider `files`, as its users see it, and what `wharf` says of grants.
 
+// Its tests run here: a guest's workspace has none that run.
+#[path = "../../plugins/files/src/uri.rs"]
+mod uri;
+
 use std::{
     fs,
     path::{Path, PathBuf},

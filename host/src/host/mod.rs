@@ -205,10 +205,8 @@ impl Builder {
         let server = Arc::new(server);
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
         let mode = watch.or(config.server.watch).unwrap_or_default();
-        let runtime = Runtime::with(compilation)?;
-        runtime.watch(mode);
-        let loader = Loader::new(runtime, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ())));
-        let loader = Arc::new(loader);
+        let runtime = Runtime::with(compilation)?.watching(mode);
+        let loader = Arc::new(Loader::new(runtime, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();
         let watching = match mode {

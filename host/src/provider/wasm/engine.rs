@@ -159,12 +159,13 @@ impl Runtime {
         thorough.get_or_try_init(|| async { Core::new(compilation) }).await.ok()
     }
 
-    /// How changes of files that providers watch are noticed, for those that are started later: by the system's events, unless this is
-    /// [`Watch::Poll`].
-    pub fn watch(&self, mode: Watch) {
+    /// With changes of files that providers watch noticed by the system's events, unless this is [`Watch::Poll`].
+    #[must_use]
+    pub fn watching(self: Arc<Self>, mode: Watch) -> Arc<Self> {
         if mode == Watch::Poll {
             self.files.poll();
         }
+        self
     }
 
     pub(super) fn files(&self) -> &Arc<Files> {

@@ -6,23 +6,42 @@ use crate::{
     provider::grants::broad::{broad, home},
 };
 
-/// Each interface that does nothing without a grant: what a component that imports it does, what it lacks then, and the lines that would give it.
-const WANTS: [(&str, &str, fn(&Grants) -> bool, &str); 3] = [
-    (
-        "file-watch",
-        "watches files, and is granted no folder",
-        |grants| grants.folders.is_empty(),
-        "folders = [{ host = \"…\", guest = \"/…\" }]",
-    ),
-    ("fetch", "asks others over HTTP, and is granted no host", |grants| grants.hosts.is_empty(), "hosts = [\"…\"]"),
-    ("store", "keeps state, and is granted none", |grants| grants.state.is_none(), "state = \"1MiB\""),
+/// An interface that does nothing without a grant.
+struct Want {
+    interface: &'static str,
+    /// What a component that imports it does, and what it lacks then.
+    lacks: &'static str,
+    is_granted: fn(&Grants) -> bool,
+    /// The lines that would give it.
+    lines: &'static str,
+}
+
+const WANTS: [Want; 3] = [
+    Want {
+        interface: "file-watch",
+        lacks: "watches files, and is granted no folder",
+        is_granted: |grants| !grants.folders.is_empty(),
+        lines: "folders = [{ host = \"…\", guest = \"/…\" }]",
+    },
+    Want {
+        interface: "fetch",
+        lacks: "asks others over HTTP, and is granted no host",
+        is_granted: |grants| !grants.hosts.is_empty(),
+        lines: "hosts = [\"…\"]",
+    },
+    Want {
+        interface: "store",
+        lacks: "keeps state, and is granted none",
+        is_granted: |grants| grants.state.is_some(),
+        lines: "state = \"1MiB\"",
+    },
 ];
 
 /// What the component that imports these does not get from these grants.
 pub(super) fn ungranted(imports: &[String], grants: &Grants) -> Vec<String> {
-    let imported = |interface: &str| imports.iter().any(|import| is(import, interface));
-    let wanted = WANTS.iter().filter(|(interface, _, lacks, _)| imported(interface) && lacks(grants));
-    wanted.map(|(_, wants, _, lines)| format!("it {wants}: [provider.grants] {lines}")).collect()
+    let is_imported = |want: &&Want| imports.iter().any(|import| is(import, want.interface));
+    let wanted = WANTS.iter().filter(is_imported).filter(|want| !(want.is_granted)(grants));
+    wanted.map(|Want { lacks, lines, .. }| format!("it {lacks}: [provider.grants] {lines}")).collect()
 }
 
 fn is(import: &str, interface: &str) -> bool {

@@ -1,21 +1,22 @@
 //! The thread that watches: takes what is asked for and what events say, looks, and tells.
+//!
+//! It is one thread for all, as the system's watcher is: a mount that does not answer at all holds up what is told of others too. (It delays
+//! no call of any provider.)
 
 use std::{
     collections::{BTreeMap, HashMap},
-    io,
     path::PathBuf,
     sync::Arc,
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
-
-use parking_lot::{Condvar, Mutex};
 
 use super::{
     Bounds, Change, Identity, Sink,
     pace::Pace,
+    shared::{News, Order, Roots, Shared},
     system::{Deaf, System},
-    tree::{Changes, Touch, Tree, Trouble},
+    tree::{Changes, Ears, Tree, Trouble},
 };
 
 /// Everything is looked at so often also where events come: some changes make none.
@@ -31,160 +32,6 @@ const BLIND: Duration = Duration::from_secs(30);
 const ROOTS: Duration = Duration::from_secs(2);
 /// Events that come within this are taken together.
 const TOGETHER: Duration = Duration::from_millis(10);
-/// Paths of events that wait one by one; past it, everything is looked at.
-const MAX_TOUCHED: usize = 10_000;
-
-/// A watch that is asked for.
-pub(super) struct Order {
-    pub root: PathBuf,
-    pub below: PathBuf,
-    pub recursive: bool,
-    pub shown: String,
-    pub sink: Sink,
-    pub asked: SystemTime,
-}
-
-type Tell = Arc<dyn Fn() + Send + Sync>;
-
-struct Roots {
-    folders: Vec<(PathBuf, Option<Identity>)>,
-    tell: Option<Tell>,
-}
-
-#[derive(Default)]
-struct State {
-    last: u64,
-    begun: BTreeMap<u64, (Order, Instant)>,
-    roots: BTreeMap<u64, Roots>,
-    /// Those that were taken before they ended.
-    ended: Vec<u64>,
-    touched: HashMap<PathBuf, (Touch, Instant)>,
-    lost: bool,
-    poll: bool,
-    bounds: Bounds,
-    started: bool,
-    closed: bool,
-}
-
-impl State {
-    fn has_news(&self) -> bool {
-        self.lost || !(self.begun.is_empty() && self.roots.is_empty() && self.ended.is_empty() && self.touched.is_empty())
-    }
-}
-
-/// What the thread and the others both see. Bounded: what is asked for by those who ask, events by [`MAX_TOUCHED`].
-#[derive(Default)]
-pub(super) struct Shared {
-    state: Mutex<State>,
-    news: Condvar,
-}
-
-/// What there is to do.
-struct News {
-    begun: BTreeMap<u64, (Order, Instant)>,
-    roots: BTreeMap<u64, Roots>,
-    ended: Vec<u64>,
-    touched: HashMap<PathBuf, (Touch, Instant)>,
-    lost: bool,
-    poll: bool,
-}
-
-impl Shared {
-    pub fn poll(&self) {
-        self.state.lock().poll = true;
-    }
-
-    #[cfg(test)]
-    pub fn bound(&self, bounds: Bounds) {
-        self.state.lock().bounds = bounds;
-    }
-
-    pub fn begin(self: &Arc<Self>, order: Order) -> io::Result<u64> {
-        self.ask(|state, number| drop(state.begun.insert(number, (order, Instant::now()))))
-    }
-
-    pub fn follow(self: &Arc<Self>, folders: Vec<(PathBuf, Option<Identity>)>, tell: Tell) -> io::Result<u64> {
-        self.ask(|state, number| drop(state.roots.insert(number, Roots { folders, tell: Some(tell) })))
-    }
-
-    fn ask(self: &Arc<Self>, what: impl FnOnce(&mut State, u64)) -> io::Result<u64> {
-        let mut state = self.state.lock();
-        if !state.started {
-            let (shared, bounds) = (self.clone(), state.bounds);
-            thread::Builder::new().name("wharf-files".into()).spawn(move || Keeper::new(&shared, bounds).run(&shared))?;
-            state.started = true;
-        }
-        state.last += 1;
-        let number = state.last;
-        what(&mut state, number);
-        drop(state);
-        self.news.notify_one();
-        Ok(number)
-    }
-
-    pub fn end(&self, number: u64) {
-        let mut state = self.state.lock();
-        if state.begun.remove(&number).is_none() && state.roots.remove(&number).is_none() {
-            state.ended.push(number);
-        }
-        drop(state);
-        self.news.notify_one();
-    }
-
-    pub fn close(&self) {
-        self.state.lock().closed = true;
-        self.news.notify_one();
-    }
-
-    pub fn touched(&self, paths: Vec<PathBuf>, touch: Touch) {
-        let mut state = self.state.lock();
-        let now = Instant::now();
-        for path in paths {
-            if state.touched.len() >= MAX_TOUCHED {
-                state.lost = true;
-            }
-            if state.lost {
-                state.touched.clear();
-                break;
-            }
-            let (said, last) = state.touched.entry(path).or_insert((touch, now));
-            (said.content, said.moved, *last) = (said.content | touch.content, said.moved | touch.moved, now);
-        }
-        drop(state);
-        self.news.notify_one();
-    }
-
-    pub fn lost(&self) {
-        self.state.lock().lost = true;
-        self.news.notify_one();
-    }
-
-    /// Waits for news, at most until then. `None`: nobody wants it any more.
-    fn next(&self, until: Option<Instant>) -> Option<News> {
-        let mut state = self.state.lock();
-        loop {
-            if state.closed {
-                return None;
-            }
-            if state.has_news() || until.is_some_and(|until| until <= Instant::now()) {
-                let State { begun, roots, ended, touched, lost, poll, .. } = &mut *state;
-                return Some(News {
-                    begun: std::mem::take(begun),
-                    roots: std::mem::take(roots),
-                    ended: std::mem::take(ended),
-                    touched: std::mem::take(touched),
-                    lost: std::mem::take(lost),
-                    poll: *poll,
-                });
-            }
-            match until {
-                Some(until) => drop(self.news.wait_until(&mut state, until)),
-                None => self.news.wait(&mut state),
-            }
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// Events come.
@@ -213,7 +60,8 @@ struct Followed {
     lost: bool,
 }
 
-struct Keeper {
+/// See the module's page.
+pub(super) struct Keeper {
     system: System,
     trees: BTreeMap<u64, Followed>,
     /// Which tree has this path.
@@ -228,7 +76,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(shared: &Arc<Shared>, bounds: Bounds) -> Self {
+    pub fn new(shared: &Arc<Shared>, bounds: Bounds) -> Self {
         let (system, deaf) = System::new(shared, bounds.folders);
         Self {
             system,
@@ -242,7 +90,8 @@ impl Keeper {
         }
     }
 
-    fn run(mut self, shared: &Shared) {
+    /// Works until nobody wants it any more.
+    pub fn run(mut self, shared: &Shared) {
         while let Some(news) = shared.next(self.next()) {
             let together = !news.touched.is_empty();
             self.take_in(news);
@@ -357,11 +206,7 @@ impl Keeper {
     }
 
     /// Looks at a tree, tells its watches, and goes on with less where a bound is met.
-    fn look(
-        &mut self,
-        number: u64,
-        mut look: impl FnMut(&mut Tree, &mut dyn super::tree::Ears, usize) -> Result<(bool, Changes), Trouble>,
-    ) {
+    fn look(&mut self, number: u64, mut look: impl FnMut(&mut Tree, &mut dyn Ears, usize) -> Result<(bool, Changes), Trouble>) {
         let others: usize = self.trees.iter().filter(|(other, _)| **other != number).map(|(_, other)| other.tree.entries()).sum();
         let room = self.bounds.entries.saturating_sub(others);
         let Some(followed) = self.trees.get_mut(&number) else { return };

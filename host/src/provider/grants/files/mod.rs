@@ -17,16 +17,18 @@ mod joined;
 mod keeper;
 mod pace;
 mod place;
+mod shared;
 mod system;
 mod tree;
 mod way;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::{io, path::PathBuf, sync::Arc, time::SystemTime};
 
-use self::keeper::{Order, Shared};
+use self::shared::{Order, Shared};
 pub use self::{
     joined::{Change, Joined},
     place::{Identity, Located, Missing, Place, Places, Unplaced},

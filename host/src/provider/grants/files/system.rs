@@ -13,7 +13,7 @@ use notify::{
 
 use super::{
     Identity,
-    keeper::Shared,
+    shared::Shared,
     tree::{Ears, Touch, Trouble},
 };
 

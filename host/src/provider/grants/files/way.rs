@@ -69,7 +69,8 @@ fn push(ahead: &mut Vec<OsString>, path: &Path) -> bool {
     true
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 
