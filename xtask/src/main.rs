@@ -37,6 +37,7 @@ Usage: cargo xtask TASK
   bench reload                how soon a new version reaches a client, in `wharf dev` too, and what compiling does to other reads;
                               with the same flags
   bench load                  how long components take to load, with an empty compile cache and a full one
+  bench files                 how soon a client hears of one changed file among 10,000; what 50 idle providers cost
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
 packages, in the user's cache folder). WHARF_GUEST_TOOLCHAIN sets it for all tasks; the flag wins.

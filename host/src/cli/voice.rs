@@ -62,6 +62,12 @@ impl Voice {
         for (path, reason) in plan.misnamed.iter().chain(&plan.passed_over) {
             self.warn(&format!("refused {}: {reason}", path.display()));
         }
+        for planned in plan.providers.iter().filter(|planned| !planned.spec.grants.is_empty() && !planned.path.exists()) {
+            let (name, path) = (&planned.spec.name, planned.path.display());
+            self.warn(&format!(
+                "wharf.toml grants {name} something, and there is no such provider: {path} is not there; is the name right?"
+            ));
+        }
     }
 
     pub(super) fn warn(self, line: &str) {

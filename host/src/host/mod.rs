@@ -204,11 +204,11 @@ impl Builder {
         }
         let server = Arc::new(server);
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
-        let loader = Loader::new(Runtime::with(compilation)?, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ())));
-        let loader = Arc::new(loader);
+        let mode = watch.or(config.server.watch).unwrap_or_default();
+        let runtime = Runtime::with(compilation)?.watching(mode);
+        let loader = Arc::new(Loader::new(runtime, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();
-        let mode = watch.or(config.server.watch).unwrap_or_default();
         let watching = match mode {
             Watch::Off => None,
             // From here on no change is missed.

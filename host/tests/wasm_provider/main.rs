@@ -6,6 +6,8 @@
 
 mod answers;
 mod calls;
+#[cfg(unix)]
+mod files;
 mod live;
 mod misbehaving;
 mod refused;

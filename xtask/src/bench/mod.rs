@@ -1,8 +1,10 @@
 //! `cargo xtask bench`: what is fast, and how fast.
 //!
-//! `load` measures how long components take to load. The others measure the release build of the host: `reload` by itself, the rest side by
-//! side with other servers. What measures them, and those servers, is the program in `bench/`, a workspace of its own.
+//! What [`ALONE`] names measures the host's parts and providers, each in a file of its own here. The others measure the release build of the
+//! host: `reload` by itself, the rest side by side with other servers. What measures them, and those servers, is the program in `bench/`, a
+//! workspace of its own.
 
+mod files;
 mod load;
 
 use std::{path::PathBuf, time::Duration};
@@ -24,27 +26,35 @@ const MEASURED: [&str; 5] = ["read", "list", "memory", "all", RELOAD];
 /// Not a part of `all`: no other server does that.
 const RELOAD: &str = "reload";
 
+type Measure = fn(&Repo) -> Result<()>;
+
+/// How long components take to load; how soon a changed file is told of, and what idle providers cost.
+const ALONE: [(&str, Measure); 2] = [("load", load::measure_all), ("files", files::measure_all)];
+
 /// What is measured.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Bench {
-    /// How long components take to load.
-    Load,
+    /// One of [`ALONE`], by its name.
+    Alone(&'static str),
     /// One of [`MEASURED`], with the flags that the program in `bench/` gets.
     Release { what: String, flags: Vec<String> },
 }
 
 impl Bench {
-    /// `load`, or one of [`MEASURED`] with `--quick`, `--only CASE`, `--json FILE`; `all` if nothing is named.
+    /// One of [`ALONE`], or one of [`MEASURED`] with `--quick`, `--only CASE`, `--json FILE`; `all` if nothing is named.
     pub fn parse(arguments: &[String]) -> Result<Self> {
         let (what, rest) = match arguments.split_first() {
             Some((what, rest)) if !what.starts_with("--") => (what.as_str(), rest),
             _ => ("all", arguments),
         };
-        if what == "load" && rest.is_empty() {
-            return Ok(Self::Load);
+        if let Some((name, _)) = ALONE.iter().find(|(name, _)| *name == what)
+            && rest.is_empty()
+        {
+            return Ok(Self::Alone(name));
         }
         if !MEASURED.contains(&what) {
-            bail!("there is no `bench {}`: it is load, {}", arguments.join(" "), MEASURED.join(", "));
+            let alone: Vec<&str> = ALONE.iter().map(|(name, _)| *name).collect();
+            bail!("there is no `bench {}`: it is {}, {}", arguments.join(" "), alone.join(", "), MEASURED.join(", "));
         }
         let mut flags = rest.iter();
         while let Some(flag) = flags.next() {
@@ -60,7 +70,10 @@ impl Bench {
     /// Builds what is missing, measures, and prints a table.
     pub fn run(&self, repo: &Repo) -> Result<()> {
         match self {
-            Self::Load => load::measure_all(repo),
+            Self::Alone(what) => match ALONE.iter().find(|(name, _)| name == what) {
+                Some((_, measure)) => measure(repo),
+                None => Ok(()),
+            },
             Self::Release { what, flags } => release(repo, what, flags),
         }
     }
@@ -108,7 +121,9 @@ mod tests {
             what: what.to_owned(),
             flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
         };
-        assert_eq!(parsed("load").unwrap(), Bench::Load);
+        for (name, _) in ALONE {
+            assert_eq!(parsed(name).unwrap(), Bench::Alone(name));
+        }
         assert_eq!(parsed("").unwrap(), release("all", &[]));
         assert_eq!(parsed("reload --only dev").unwrap(), release("reload", &["--only", "dev"]));
         assert_eq!(parsed("--quick").unwrap(), release("all", &["--quick"]));

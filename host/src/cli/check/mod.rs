@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wharf::{
     catalog::Rules,
+    config::Grants,
     plugins::{Plan, Planned},
     provider::wasm::{Compiled, Runtime, Spec},
 };
@@ -45,6 +46,8 @@ pub(super) struct Args {
 struct Loaded {
     compiled: Compiled,
     findings: Findings,
+    /// What it could do with more grants.
+    hints: Vec<String>,
 }
 
 /// Success if it breaks no rule.
@@ -72,8 +75,19 @@ pub(super) fn run(args: Args, warnings: &Warnings) -> Result<ExitCode> {
 
 async fn load(runtime: &std::sync::Arc<Runtime>, planned: Planned) -> Result<Loaded, String> {
     let compiled = runtime.load(&planned.spec.name, &planned.path).await.map_err(|refusal| refusal.to_string())?;
+    let hints = hints(&compiled, &planned.spec.grants);
     let findings = dry_run::run(&compiled, planned).await.map_err(|refusal| refusal.to_string())?;
-    Ok(Loaded { compiled, findings })
+    Ok(Loaded { compiled, findings, hints })
+}
+
+/// Folders are found missing without asking the host, and nearly every component imports their interface: this can only be a hint.
+fn hints(compiled: &Compiled, grants: &Grants) -> Vec<String> {
+    let mut hints = compiled.ungranted(grants);
+    let imports = |name: &str| compiled.imports().iter().any(|import| import.starts_with(name));
+    if hints.is_empty() && grants.folders.is_empty() && imports("wasi:filesystem/") {
+        hints.push("if it reads files, it finds none without: [provider.grants] folders = [{ host = \"…\", guest = \"/…\" }]".into());
+    }
+    hints
 }
 
 /// The provider that wharf.toml makes of this file, or one of the file's name without settings.
@@ -96,7 +110,7 @@ fn split(names: &[String]) -> (Vec<&str>, Vec<&str>) {
 fn in_words(file: &Path, bytes: u64, loaded: Option<&Loaded>, broken: &[String]) -> Vec<String> {
     let mut lines = vec![format!("{}: {bytes} bytes", file.display())];
     let listed = |names: Vec<&str>| if names.is_empty() { "nothing".into() } else { names.join(", ") };
-    if let Some(Loaded { compiled, findings }) = loaded {
+    if let Some(Loaded { compiled, findings, hints }) = loaded {
         lines.push(match compiled.compile_time() {
             Some(time) => format!("compiled in {} ms", time.as_millis()),
             None => "compiled before: its machine code is in the cache".into(),
@@ -117,6 +131,7 @@ fn in_words(file: &Path, bytes: u64, loaded: Option<&Loaded>, broken: &[String])
             lines.extend(bytes.map(|bytes| format!("read {uri}: {bytes} bytes")));
         }
         lines.extend(findings.needs.iter().map(|need| format!("needs {need}")));
+        lines.extend(hints.iter().map(|hint| format!("hint: {hint}")));
     }
     lines.extend(broken.iter().map(|rule| format!("broken: {rule}")));
     lines.push(if broken.is_empty() { "fine".into() } else { format!("{} broken", count(broken.len(), "rule")) });
@@ -124,8 +139,8 @@ fn in_words(file: &Path, bytes: u64, loaded: Option<&Loaded>, broken: &[String])
 }
 
 fn in_json(file: &Path, bytes: u64, loaded: Option<&Loaded>, broken: &[String]) -> Value {
-    let mut value = json!({ "file": file, "bytes": bytes, "loads": loaded.is_some(), "needs": [], "broken": broken });
-    if let Some(Loaded { compiled, findings }) = loaded {
+    let mut value = json!({ "file": file, "bytes": bytes, "loads": loaded.is_some(), "needs": [], "hints": [], "broken": broken });
+    if let Some(Loaded { compiled, findings, hints }) = loaded {
         let offers = compiled.offers();
         value["compileMs"] = compiled.compile_time().map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).into();
         value["exports"] = json!(compiled.exports());
@@ -136,6 +151,7 @@ fn in_json(file: &Path, bytes: u64, loaded: Option<&Loaded>, broken: &[String]) 
             findings.templates.iter().map(|(template, sample)| json!({ "uriTemplate": &**template, "sample": sample })).collect();
         value["reads"] = findings.reads.iter().map(|(uri, bytes)| json!({ "uri": &**uri, "bytes": bytes })).collect();
         value["needs"] = json!(findings.needs);
+        value["hints"] = json!(hints);
     }
     value
 }

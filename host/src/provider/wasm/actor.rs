@@ -132,6 +132,8 @@ impl Drop for WasmProvider {
 enum Work {
     Event(Event),
     Call(Call),
+    /// The instance ends, for a fresh one to be made.
+    Renew,
 }
 
 struct Actor {
@@ -178,6 +180,9 @@ impl Actor {
         loop {
             if self.queue.is_closed() {
                 return None;
+            }
+            if instance.is_outdated() && !self.queue.is_retired() {
+                return Some(Work::Renew);
             }
             for _ in 0..4 {
                 self.turn = (self.turn + 1) % 4;
@@ -292,6 +297,11 @@ async fn perform(mut instance: Box<Instance>, work: Work) -> Option<Box<Instance
             // A handler has nobody to answer to.
             let (reply, _nobody) = oneshot::channel();
             finish(instance, Made { call: event.handler(), uri: "", began }, outcome, reply)
+        }
+        Work::Renew => {
+            tracing::info!(provider = &*instance.spec().name, "a granted folder is another than it was; it gets a fresh instance");
+            instance.announcer().announce(Occurrence::Down);
+            None
         }
         Work::Call(Call::List(cursor, reply)) => {
             let outcome = instance.list(cursor.as_deref()).await;

@@ -17,8 +17,12 @@ use super::{
     imports,
     instance::{Exports, HostState, Instance},
     log::GuestLog,
+    wants,
 };
-use crate::provider::{Announcer, Offers, grants::Rights};
+use crate::{
+    config::Grants,
+    provider::{Announcer, Offers, grants::Rights},
+};
 
 /// A larger file is not compiled. The largest provider seen has 18 MiB (Python); compiling takes memory in proportion.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
@@ -159,6 +163,11 @@ impl Compiled {
         self.compile_time
     }
 
+    /// What it imports and is of no use to it with these grants: for each, what it wants, and the lines of wharf.toml that would give it.
+    pub fn ungranted(&self, grants: &Grants) -> Vec<String> {
+        wants::ungranted(self.imports(), grants)
+    }
+
     /// Makes a provider of it: one instance, and the task that owns it and makes fresh ones. To be called within a tokio runtime.
     ///
     /// # Errors
@@ -166,6 +175,7 @@ impl Compiled {
     pub async fn start(&self, spec: Spec, announcer: Announcer) -> Result<Arc<WasmProvider>, LoadError> {
         let log = GuestLog::new(spec.name.clone());
         let rights = self.runtime.rights(&spec);
+        wants::say(&self.runtime, self.imports(), &spec).await;
         actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, wake: Arc::default() }).await
     }
 }

@@ -1,6 +1,14 @@
 //! What all components share: the engine, its clock, and the threads for guests that take their time.
 
-use std::{collections::HashMap, io, num::NonZero, path::Path, sync::Arc, thread, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    num::NonZero,
+    path::Path,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -15,7 +23,10 @@ use super::{
     instance::HostState,
     wasi,
 };
-use crate::provider::grants::Rights;
+use crate::{
+    config::Watch,
+    provider::grants::{Rights, files::Files},
+};
 
 /// How often a guest that computes is made to yield, and so by how much a deadline may be late.
 pub const TICK: Duration = Duration::from_millis(10);
@@ -66,6 +77,10 @@ pub struct Runtime {
     compilation: Compilation,
     /// Of each provider there ever was: what it was denied is remembered over its generations.
     rights: Mutex<HashMap<Arc<str>, Rights>>,
+    /// What was said of a provider, and need not be said again.
+    said: Mutex<HashSet<(Arc<str>, String)>>,
+    /// Watches files for all providers.
+    files: Arc<Files>,
     /// Runs what does not end at its first poll. Only `Drop` takes it.
     guests: Option<tokio::runtime::Runtime>,
     pub(super) handle: tokio::runtime::Handle,
@@ -91,7 +106,16 @@ impl Runtime {
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
         let handle = guests.handle().clone();
         let thorough = (compilation.strategy == Strategy::Quick).then(OnceCell::new);
-        Ok(Arc::new(Self { core, thorough, compilation, rights: Mutex::default(), guests: Some(guests), handle }))
+        Ok(Arc::new(Self {
+            core,
+            thorough,
+            compilation,
+            rights: Mutex::default(),
+            said: Mutex::default(),
+            files: Arc::default(),
+            guests: Some(guests),
+            handle,
+        }))
     }
 
     /// Checks and compiles the component in a file, or takes its machine code from the compile cache, off the async threads. `name` is for
@@ -133,6 +157,31 @@ impl Runtime {
         let compilation = Compilation { strategy: Strategy::Thorough, ..self.compilation.clone() };
         // If it cannot be had, the quick one's error stands.
         thorough.get_or_try_init(|| async { Core::new(compilation) }).await.ok()
+    }
+
+    /// With changes of files that providers watch noticed by the system's events, unless this is [`Watch::Poll`].
+    #[must_use]
+    pub fn watching(self: Arc<Self>, mode: Watch) -> Arc<Self> {
+        if mode == Watch::Poll {
+            self.files.poll();
+        }
+        self
+    }
+
+    pub(super) fn files(&self) -> &Arc<Files> {
+        &self.files
+    }
+
+    /// Warns of something about a provider, unless that was done before.
+    pub(super) fn warn_once(&self, provider: &Arc<str>, line: String) {
+        if let Some(line) = self.first_time(provider, line) {
+            tracing::warn!(provider = &**provider, "{line}");
+        }
+    }
+
+    /// Gives the line back the first time.
+    pub(super) fn first_time(&self, provider: &Arc<str>, line: String) -> Option<String> {
+        self.said.lock().insert((provider.clone(), line.clone())).then_some(line)
     }
 
     /// The rights of a provider, which are these from now on.

@@ -1,16 +1,23 @@
 //! What has come in for an instance from outside, and waits to be handed over: one inbox an instance, since the names that a guest gives
 //! to its watches and fetches end with it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::SeqCst},
+};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::bindings::exports::wharf::provider::{fetch_handler::FetchOutcome, file_handler::FileChange};
+use super::bindings::exports::wharf::provider::{
+    fetch_handler::FetchOutcome,
+    file_handler::{self, FileChange},
+};
+use crate::provider::grants::files::{Change, Joined};
 
 #[derive(Default)]
 struct Waiting {
-    changes: Vec<FileChange>,
+    changes: Joined,
     outcomes: Vec<FetchOutcome>,
 }
 
@@ -28,9 +35,14 @@ impl Inbox {
         Self { waiting: Arc::default(), wake }
     }
 
-    /// Files have changed.
-    pub fn changed(&self, changes: impl IntoIterator<Item = FileChange>) {
-        self.waiting.lock().changes.extend(changes);
+    /// Files have changed, for a watch of this name and path. Once it has ended nothing is taken in any more.
+    pub fn changed(&self, name: &Arc<str>, path: &str, ended: &AtomicBool, changes: Vec<(String, Change)>) {
+        let mut waiting = self.waiting.lock();
+        if ended.load(SeqCst) {
+            return;
+        }
+        waiting.changes.add(name, path, changes);
+        drop(waiting);
         self.wake.notify_one();
     }
 
@@ -47,14 +59,26 @@ impl Inbox {
 
     /// Takes back what a watch of this name has brought.
     pub fn forget_watch(&self, name: &str) {
-        self.waiting.lock().changes.retain(|change| change.name != name);
+        self.waiting.lock().changes.forget(name);
     }
 
     pub fn take_changes(&self) -> Vec<FileChange> {
-        std::mem::take(&mut self.waiting.lock().changes)
+        let changes = self.waiting.lock().changes.take();
+        changes.map(|(name, path, change)| FileChange { name: name.to_string(), path, change: change.into() }).collect()
     }
 
     pub fn take_outcomes(&self) -> Vec<FetchOutcome> {
         std::mem::take(&mut self.waiting.lock().outcomes)
+    }
+}
+
+impl From<Change> for file_handler::Change {
+    fn from(change: Change) -> Self {
+        match change {
+            Change::Created => Self::Created,
+            Change::Modified => Self::Modified,
+            Change::Removed => Self::Removed,
+            Change::Rescan => Self::Rescan,
+        }
     }
 }

@@ -20,6 +20,7 @@ use super::{
     },
     component::{LoadError, Maker},
     convert::{self, Taker},
+    imports::files::Folders,
     inbox::Inbox,
     limits::{HOSTCALL_FUEL, Meter},
     log::GuestLog,
@@ -44,6 +45,7 @@ pub(super) struct HostState {
     pub timers: Timers,
     pub inbox: Inbox,
     pub rights: Rights,
+    pub folders: Folders,
     /// What it can be told: who asks for something must be able to hear of it.
     pub handlers: Handlers,
     pub wasi: WasiCtx,
@@ -140,21 +142,23 @@ pub(super) struct Instance {
 impl Instance {
     /// Makes one. Runs the guest's own start code, under the same limits as a call.
     pub async fn create(maker: Maker) -> Result<Box<Self>, LoadError> {
-        let (pre, exports) = (maker.pre().clone(), maker.exports().clone());
+        let (pre, exports, runtime) = (maker.pre().clone(), maker.exports().clone(), maker.runtime().clone());
         let Maker { spec, rights, announcer, log, wake, .. } = maker;
         let limits = spec.limits;
         let budget = limits.ticks();
+        let (folders, wasi) = Folders::open(&runtime, &rights, &log, &wake, limits.deadline).await;
         let state = HostState {
             announcer,
             timers: Timers::new(Instant::now()),
             inbox: Inbox::new(wake),
             rights,
+            folders,
             handlers: Handlers {
                 timers: exports.timer_handler.is_some(),
                 files: exports.file_handler.is_some(),
                 fetches: exports.fetch_handler.is_some(),
             },
-            wasi: wasi::context(&log),
+            wasi,
             http: WasiHttpCtx::new(),
             no_http: wasi::NoHttp(log.clone()),
             table: wasi::table(),
@@ -219,6 +223,11 @@ impl Instance {
             }
         }
         None
+    }
+
+    /// Whether it has to be made anew, since what it was given is not what there is any more.
+    pub fn is_outdated(&self) -> bool {
+        self.store.data().folders.is_outdated()
     }
 
     /// When the next timer is due. What else happens wakes the task that owns this.

@@ -31,6 +31,7 @@ mod log;
 mod precompiled;
 mod queue;
 mod timers;
+mod wants;
 mod wasi;
 
 use std::{collections::BTreeMap, sync::Arc};

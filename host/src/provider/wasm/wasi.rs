@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::io::AsyncWrite;
 use wasmtime::component::{Linker, ResourceTable};
 use wasmtime_wasi::{
-    WasiCtx, WasiCtxView, WasiView, async_trait,
+    FsPerms, WasiCtx, WasiCtxView, WasiView, async_trait,
     cli::{IsTerminal, StdoutStream},
     p2::{OutputStream, Pollable, StreamResult},
 };
@@ -22,6 +22,7 @@ use super::{
     instance::HostState,
     log::{From, GuestLog},
 };
+use crate::provider::grants::files::Places;
 
 /// Bytes of random numbers for one call; each is made while the guest waits.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
@@ -37,9 +38,23 @@ pub(super) fn link(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     wasmtime_wasi_config::add_to_linker(linker, |state| WasiConfig::from(&state.config))
 }
 
-/// A context without arguments, environment, folders, network or stdin.
-pub(super) fn context(log: &GuestLog) -> WasiCtx {
-    WasiCtx::builder()
+/// A context with these folders, and without arguments, environment, network or stdin. Blocks if there are any.
+///
+/// What a guest does with files runs on tokio's threads for blocking calls, though it costs some 10 µs each time: its deadline holds so also
+/// where a mount does not answer, or a pipe is opened to which nobody writes.
+pub(super) fn context(log: &GuestLog, places: &Places) -> WasiCtx {
+    let mut builder = WasiCtx::builder();
+    for place in places.there() {
+        let perms = if place.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+        if let Err(error) = builder.preopened_dir(&place.host, &place.guest, perms) {
+            log.warn(&format!(
+                "the folder {}, which wharf.toml grants as {}, cannot be opened: {error:#}",
+                place.host.display(),
+                place.guest
+            ));
+        }
+    }
+    builder
         .stdout(Output { log: log.clone(), from: From::Stdout })
         .stderr(Output { log: log.clone(), from: From::Stderr })
         .max_random_size(MAX_RANDOM_BYTES)

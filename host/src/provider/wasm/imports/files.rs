@@ -1,19 +1,158 @@
-//! `file-watch`.
+//! Granted folders: those of one instance, and `file-watch` in them.
+//!
+//! Invariants: nothing of a watch arrives after `unwatch`, or after another has taken its name; an instance whose folders were made, or made
+//! again, after it says so, since what it has open is what was there before.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::timeout};
+use wasmtime_wasi::WasiCtx;
 
 use crate::provider::{
-    grants::Need,
+    grants::{
+        Need, Rights,
+        files::{Files, Places, Unplaced, Watching},
+    },
     wasm::{
         bindings::wharf::provider::{file_watch, types::Error},
+        engine::Runtime,
         instance::HostState,
+        log::GuestLog,
+        timers::MAX_NAME_BYTES,
+        wasi,
     },
 };
 
+/// Watches of one instance.
+const MAX_WATCHES: usize = 256;
+
+/// The folders of one instance, and what it watches there.
+pub(in crate::provider::wasm) struct Folders {
+    files: Arc<Files>,
+    places: Places,
+    watches: HashMap<Arc<str>, Watch>,
+    outdated: Arc<AtomicBool>,
+    /// Ends with the instance.
+    _roots: Option<Watching>,
+}
+
+struct Watch {
+    ended: Arc<AtomicBool>,
+    _watching: Watching,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.ended.store(true, SeqCst);
+    }
+}
+
+impl Folders {
+    /// Finds the granted folders, and makes the WASI context that has them. Wakes this when one of them is another than it was.
+    pub async fn open(runtime: &Runtime, rights: &Rights, log: &GuestLog, wake: &Arc<Notify>, patience: Duration) -> (Self, WasiCtx) {
+        let grants = rights.grants().clone();
+        let (places, wasi) = if grants.folders.is_empty() {
+            (Places::default(), wasi::context(log, &Places::default()))
+        } else {
+            let finding = tokio::task::spawn_blocking({
+                let (grants, log) = (grants.clone(), log.clone());
+                move || {
+                    let places = Places::find(&grants.folders);
+                    let wasi = wasi::context(&log, &places);
+                    (places, wasi)
+                }
+            });
+            // A mount may not answer at all.
+            match timeout(patience, finding).await {
+                Ok(Ok(found)) => found,
+                _ => {
+                    tracing::warn!(provider = &**rights.provider(), "the folders granted to it do not answer: it runs without them");
+                    (Places::default(), wasi::context(log, &Places::default()))
+                }
+            }
+        };
+        for missing in places.missing() {
+            let (host, guest) = (missing.host.display(), &missing.guest);
+            runtime.warn_once(
+                rights.provider(),
+                format!(
+                    "the folder {host}, which wharf.toml grants as {guest}, cannot be had ({}): it runs without, and gets it once it is there",
+                    missing.reason
+                ),
+            );
+        }
+        let outdated = Arc::<AtomicBool>::default();
+        let roots = (!places.roots().is_empty()).then(|| {
+            let (outdated, wake) = (outdated.clone(), wake.clone());
+            runtime.files().follow(places.roots().to_vec(), move || {
+                outdated.store(true, SeqCst);
+                wake.notify_one();
+            })
+        });
+        let roots = roots.and_then(|roots| {
+            roots.inspect_err(|error| tracing::warn!("granted folders that are made again go unnoticed: no thread for it: {error}")).ok()
+        });
+        (Self { files: runtime.files().clone(), places, watches: HashMap::new(), outdated, _roots: roots }, wasi)
+    }
+
+    /// Whether one of the granted folders is another than when this was made.
+    pub fn is_outdated(&self) -> bool {
+        self.outdated.load(SeqCst)
+    }
+}
+
+impl HostState {
+    fn start_watching(&mut self, name: String, path: &str, recursive: bool) -> Result<(), Error> {
+        if !self.handlers.files {
+            return Err(Error::Failed("a component that watches files must export wharf:provider/file-handler".into()));
+        }
+        if name.is_empty() || name.len() > MAX_NAME_BYTES {
+            return Err(Error::Invalid(format!("the name of a watch has 1 to {MAX_NAME_BYTES} bytes")));
+        }
+        let located = self.folders.places.locate(path).map_err(|unplaced| match unplaced {
+            Unplaced::Invalid(why) => Error::Invalid(why.into()),
+            Unplaced::NotGranted => Error::Denied(self.rights.deny(Need::Folder(path.to_owned()))),
+            Unplaced::Missing(folder) => Error::Unavailable(not_there(&folder)),
+        })?;
+        let watches = &mut self.folders.watches;
+        if !watches.contains_key(&*name) && watches.len() >= MAX_WATCHES {
+            return Err(Error::Denied(format!("at most {MAX_WATCHES} watches: watch a folder in place of its files")));
+        }
+        self.stop_watching(&name);
+        let (name, ended) = (Arc::<str>::from(name), Arc::<AtomicBool>::default());
+        let sink = {
+            let (inbox, name, shown, ended) = (self.inbox.clone(), name.clone(), located.shown.clone(), ended.clone());
+            Arc::new(move |changes| inbox.changed(&name, &shown, &ended, changes))
+        };
+        let watching = self.folders.files.watch(&located, recursive, sink);
+        let watching = watching.map_err(|error| Error::Failed(format!("the host has no thread to watch files with: {error}")))?;
+        self.folders.watches.insert(name, Watch { ended, _watching: watching });
+        Ok(())
+    }
+
+    fn stop_watching(&mut self, name: &str) {
+        drop(self.folders.watches.remove(name));
+        self.inbox.forget_watch(name);
+    }
+}
+
+fn not_there(folder: &std::path::Path) -> String {
+    format!("the granted folder {} is not there: make it, and the provider is started anew with it", folder.display())
+}
+
 impl file_watch::Host for HostState {
-    fn watch(&mut self, _name: String, path: String, _recursive: bool) -> Result<(), Error> {
-        Err(Error::Denied(self.rights.deny(Need::Folder(path))))
+    fn watch(&mut self, name: String, path: String, recursive: bool) -> Result<(), Error> {
+        self.start_watching(name, &path, recursive)
     }
 
     fn unwatch(&mut self, name: String) {
-        self.inbox.forget_watch(&name);
+        self.stop_watching(&name);
     }
 }

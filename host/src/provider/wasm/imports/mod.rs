@@ -1,7 +1,7 @@
 //! The imports of the contract. Each returns at once; what takes time comes back through the instance's inbox.
 
 mod fetch;
-mod files;
+pub(super) mod files;
 mod shared;
 mod store;
 
