@@ -4,6 +4,7 @@
 //! - What is not granted is denied; nothing that a provider, a client or a web page does widens a grant.
 //! - A denial names the lines of wharf.toml that would allow it, is counted, and is told in the log once for each thing that was wanted.
 
+pub mod http;
 mod rights;
 
 pub use rights::{Denied, Need, Rights};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Notify;
+use tokio::{runtime::Handle, sync::Notify};
 use wasmtime::{
     Engine,
     component::{Component, InstancePre},
@@ -166,7 +166,8 @@ impl Compiled {
     pub async fn start(&self, spec: Spec, announcer: Announcer) -> Result<Arc<WasmProvider>, LoadError> {
         let log = GuestLog::new(spec.name.clone());
         let rights = self.runtime.rights(&spec);
-        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, wake: Arc::default() }).await
+        let home = Handle::current();
+        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, wake: Arc::default(), home }).await
     }
 }
 
@@ -186,6 +187,8 @@ pub(super) struct Maker {
     pub log: GuestLog,
     /// Woken when something comes in for the instance.
     pub wake: Arc<Notify>,
+    /// Where what the host does for it runs: not on the threads for guests, which they may keep busy.
+    pub home: Handle,
 }
 
 impl Maker {
@@ -353,7 +356,7 @@ mod tests {
         let announcer = Announcer::new(Source { slot: 1, generation: 1 }, Arc::default());
         let rights = Rights::new("loop".into(), Arc::default());
         let log = GuestLog::new("loop".into());
-        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, wake: Arc::default() };
+        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, wake: Arc::default(), home: Handle::current() };
         let mut making = Box::pin(maker.make());
         // Polled without a pause: the runtime does not get to move its clock.
         let made = poll_fn(|context| {

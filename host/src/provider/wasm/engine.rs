@@ -1,6 +1,14 @@
 //! What all components share: the engine, its clock, and the threads for guests that take their time.
 
-use std::{collections::HashMap, io, num::NonZero, path::Path, sync::Arc, thread, time::Duration};
+use std::{
+    collections::HashMap,
+    io,
+    num::NonZero,
+    path::Path,
+    sync::{Arc, OnceLock},
+    thread,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -15,7 +23,7 @@ use super::{
     instance::HostState,
     wasi,
 };
-use crate::provider::grants::Rights;
+use crate::provider::grants::{Rights, http};
 
 /// How often a guest that computes is made to yield, and so by how much a deadline may be late.
 pub const TICK: Duration = Duration::from_millis(10);
@@ -66,6 +74,8 @@ pub struct Runtime {
     compilation: Compilation,
     /// Of each provider there ever was: what it was denied is remembered over its generations.
     rights: Mutex<HashMap<Arc<str>, Rights>>,
+    /// Who asks over HTTP for all providers. Made when the first of them asks, unless it was given before.
+    client: OnceLock<Arc<http::Client>>,
     /// Runs what does not end at its first poll. Only `Drop` takes it.
     guests: Option<tokio::runtime::Runtime>,
     pub(super) handle: tokio::runtime::Handle,
@@ -91,7 +101,7 @@ impl Runtime {
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
         let handle = guests.handle().clone();
         let thorough = (compilation.strategy == Strategy::Quick).then(OnceCell::new);
-        Ok(Arc::new(Self { core, thorough, compilation, rights: Mutex::default(), guests: Some(guests), handle }))
+        Ok(Arc::new(Self { core, thorough, compilation, rights: Mutex::default(), client: OnceLock::new(), guests: Some(guests), handle }))
     }
 
     /// Checks and compiles the component in a file, or takes its machine code from the compile cache, off the async threads. `name` is for
@@ -141,6 +151,15 @@ impl Runtime {
         let rights = all.entry(spec.name.clone()).or_insert_with(|| Rights::new(spec.name.clone(), spec.grants.clone()));
         *rights = rights.with(spec.grants.clone());
         rights.clone()
+    }
+
+    /// Providers ask over HTTP by this client. It has to be given before the first of them asks: `false`, and nothing changes, after that.
+    pub fn fetch_by(&self, client: Arc<http::Client>) -> bool {
+        self.client.set(client).is_ok()
+    }
+
+    pub(super) fn client(&self) -> &Arc<http::Client> {
+        self.client.get_or_init(|| http::Client::new(http::Settings::default()))
     }
 
     async fn check(self: &Arc<Self>, made: Made) -> Result<Compiled, LoadError> {

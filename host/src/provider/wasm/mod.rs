@@ -32,6 +32,7 @@ mod precompiled;
 mod queue;
 mod timers;
 mod wasi;
+mod wasi_http;
 
 use std::{collections::BTreeMap, sync::Arc};
 
