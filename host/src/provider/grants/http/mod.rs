@@ -34,6 +34,8 @@ pub use resolve::{Resolve, System};
 use rustls::pki_types::CertificateDer;
 pub use tls::{CaFileError, read_ca_file};
 
+use crate::config::Fetch;
+
 /// Time for a whole exchange: names, connections, redirects and the body. A provider may ask for less.
 pub const MAX_TIME: Duration = Duration::from_secs(30);
 /// Bytes of an answer's body, also once it is unpacked: as many as a read may have.
@@ -70,6 +72,17 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// As wharf.toml has it.
+    ///
+    /// # Errors
+    /// [`CaFileError`].
+    pub fn of(config: &Fetch) -> Result<Self, CaFileError> {
+        let authorities = config.ca_file.as_deref().map(read_ca_file).transpose()?.unwrap_or_default();
+        Ok(Self { authorities, min_period: config.min_period.unwrap_or(MIN_PERIOD), ..Self::default() })
+    }
+}
+
 /// Asks on behalf of all providers. Costs nothing until it is used.
 pub struct Client {
     resolver: Arc<dyn Resolve>,
@@ -85,3 +98,6 @@ impl Client {
         Arc::new(Self { resolver, proxies, trusted: tls::Trusted::with(authorities), min_period })
     }
 }
+
+#[cfg(test)]
+mod tests;
