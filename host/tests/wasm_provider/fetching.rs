@@ -186,7 +186,7 @@ async fn wasi_http_goes_through_the_same_gate() {
     assert_eq!(caller.text(&format!("caller://http://{}/away", web.address)).await, "302 not followed");
     let address = web.address;
     for (url, error) in [
-        (format!("http://{address}/large"), "HttpResponseBodySize"),
+        (format!("http://{address}/large"), "HTTP response body size exceeds limit"),
         (format!("http://{address}/head"), "HttpProtocolError"),
         ("http://metadata.example/".into(), "DestinationIpProhibited"),
         ("http://169.254.169.254/".into(), "HttpRequestDenied"),
