@@ -38,7 +38,12 @@ impl Seen {
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().skip(1).filter_map(|line| line.split_once(": ")).find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        self.head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(": "))
+            .find(|(own, _)| own.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
     }
 }
 

@@ -13,7 +13,7 @@ use web::{Reply, Web, answer, bytes, ok};
 use wharf::{
     config::{Grants, grants::HostGrant},
     provider::{
-        Announcer, Error, EventQueue, Provider, Updated,
+        Announcer, Error, EventQueue, Updated,
         wasm::{Limits, Spec},
     },
 };
@@ -49,7 +49,10 @@ async fn arrived(running: &Running) -> String {
 
 #[tokio::test]
 async fn what_a_provider_asks_for_reaches_its_handler() {
-    let web = Web::http(|seen| answer("200 OK", &["X-One: 1", "X-Two: \u{fc}"], [seen.method().as_bytes(), b" ", &seen.body].concat().as_slice())).await;
+    let web = Web::http(|seen| {
+        answer("200 OK", &["X-One: 1", "X-Two: \u{fc}"], [seen.method().as_bytes(), b" ", &seen.body].concat().as_slice())
+    })
+    .await;
     let fetcher = fetcher(&web).await;
     assert_eq!(fetcher.text(&format!("fetch://start/a/http://a.example:{}/x", web.port())).await, "done");
     assert_eq!(arrived(&fetcher).await, "a 200 GET ");

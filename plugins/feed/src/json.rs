@@ -21,7 +21,9 @@ pub fn parse(bytes: &[u8]) -> Result<Feed, String> {
         let author = if item["authors"].is_array() { &item["authors"][0]["name"] } else { &item["author"]["name"] };
         Item {
             // Numbers are not what the specification says, and what some write.
-            guid: item["id"].as_str().map_or_else(|| if item["id"].is_null() { String::new() } else { item["id"].to_string() }, str::to_owned),
+            guid: item["id"]
+                .as_str()
+                .map_or_else(|| if item["id"].is_null() { String::new() } else { item["id"].to_string() }, str::to_owned),
             title: text(&item["title"]),
             link: text(if item["url"].is_string() { &item["url"] } else { &item["external_url"] }),
             author: text(author),

@@ -114,7 +114,10 @@ impl State {
             } else if key == "items" {
                 match value.parse().ok().filter(|items| (1..=model::MAX_ITEMS).contains(items)) {
                     Some(items) => state.items = items,
-                    None => eprintln!("items = {value:?} is no number from 1 to {}: taking {DEFAULT_ITEMS}. Set it in wharf.toml.", model::MAX_ITEMS),
+                    None => eprintln!(
+                        "items = {value:?} is no number from 1 to {}: taking {DEFAULT_ITEMS}. Set it in wharf.toml.",
+                        model::MAX_ITEMS
+                    ),
                 }
             } else {
                 eprintln!("there is no setting {key:?}: there are every, items, and feeds.NAME = \"https://…\"");
@@ -313,7 +316,9 @@ fn take(state: &mut State, name: &str, answer: Result<FetchResponse, FetchError>
             let of_items = subscribed.into_iter().filter(|uri| parts(uri).is_some_and(|(_, id)| id.is_some()));
             changed.extend(of_items.filter(|uri| before.and_then(|before| whole(before, uri)) != whole(feed, uri)));
             announce::updated(&changed);
-            if before.is_none_or(|before| (&before.title, &before.description, newest(before)) != (&feed.title, &feed.description, newest(feed))) {
+            if before
+                .is_none_or(|before| (&before.title, &before.description, newest(before)) != (&feed.title, &feed.description, newest(feed)))
+            {
                 announce::list_changed();
             }
         }
@@ -387,7 +392,11 @@ fn info(name: &str, source: &Source) -> ResourceInfo {
         mime_type: Some(MIME_TYPE.into()),
         size: None,
         icons: None,
-        annotations: last_modified.filter(|ms| *ms >= 0.0).map(|ms| Annotations { audience: None, priority: None, last_modified: Some(ms) }),
+        annotations: last_modified.filter(|ms| *ms >= 0.0).map(|ms| Annotations {
+            audience: None,
+            priority: None,
+            last_modified: Some(ms),
+        }),
         meta_json: None,
     }
 }

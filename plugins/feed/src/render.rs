@@ -38,7 +38,11 @@ pub fn item(feed: &Feed, item: &Item) -> String {
 }
 
 fn heading(item: &Item) -> String {
-    let title = if item.title.is_empty() { shortened(&one_line(if item.summary.is_empty() { &item.content } else { &item.summary })) } else { one_line(&item.title) };
+    let title = if item.title.is_empty() {
+        shortened(&one_line(if item.summary.is_empty() { &item.content } else { &item.summary }))
+    } else {
+        one_line(&item.title)
+    };
     let title = if title.is_empty() { "Untitled".into() } else { title };
     if item.link.starts_with("https://") || item.link.starts_with("http://") {
         let link: String = item.link.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();

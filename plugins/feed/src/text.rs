@@ -6,8 +6,28 @@ use crate::model::{MAX_TEXT, push};
 const SILENT: [&str; 7] = ["script", "style", "head", "template", "iframe", "object", "noscript"];
 /// Before and after which a line ends.
 const BLOCKS: [&str; 22] = [
-    "p", "div", "br", "ul", "ol", "table", "tr", "blockquote", "section", "article", "header", "footer", "figure", "figcaption", "hr", "pre", "dl",
-    "dt", "dd", "main", "aside", "nav",
+    "p",
+    "div",
+    "br",
+    "ul",
+    "ol",
+    "table",
+    "tr",
+    "blockquote",
+    "section",
+    "article",
+    "header",
+    "footer",
+    "figure",
+    "figcaption",
+    "hr",
+    "pre",
+    "dl",
+    "dt",
+    "dd",
+    "main",
+    "aside",
+    "nav",
 ];
 
 /// Bytes of a tag: whatever opens one and does not end it is text, and is not searched to the end again and again.
@@ -42,7 +62,8 @@ pub fn plain(html: &str) -> String {
         let (tag, after) = (&rest[1..end], &rest[end + 1..]);
         rest = after;
         let closes = tag.starts_with('/');
-        let name: String = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        let name: String =
+            tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         if let Some(of) = &silent {
             if closes && *of == name {
                 silent = None;
@@ -115,7 +136,13 @@ impl Out {
     fn link(&mut self, start: usize, href: &str) {
         let shown = self.text.get(start..).unwrap_or_default().trim();
         let is_link = href.starts_with("https://") || href.starts_with("http://");
-        if !is_link || shown.is_empty() || shown.contains('\n') || shown == href || href.len() > 2000 || self.text.len() + href.len() + 4 > MAX_TEXT {
+        if !is_link
+            || shown.is_empty()
+            || shown.contains('\n')
+            || shown == href
+            || href.len() > 2000
+            || self.text.len() + href.len() + 4 > MAX_TEXT
+        {
             return;
         }
         let lead = self.text[start..].len() - self.text[start..].trim_start().len();

@@ -78,7 +78,9 @@ fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     let declared = head.split("?>").next().unwrap_or_default();
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
-        Err(_) if declared.contains("8859-1") || declared.contains("1252") => bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
+        Err(_) if declared.contains("8859-1") || declared.contains("1252") => {
+            bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into()
+        }
         Err(_) => String::from_utf8_lossy(bytes),
     }
 }

@@ -38,7 +38,10 @@ fn call(url: &str) -> Result<String, ErrorCode> {
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let request = OutgoingRequest::new(Fields::new());
     let scheme = if scheme == "https" { Scheme::Https } else { Scheme::Http };
-    let set = request.set_scheme(Some(&scheme)).and(request.set_authority(Some(host))).and(request.set_path_with_query(Some(&format!("/{path}"))));
+    let set = request
+        .set_scheme(Some(&scheme))
+        .and(request.set_authority(Some(host)))
+        .and(request.set_path_with_query(Some(&format!("/{path}"))));
     set.map_err(|()| ErrorCode::HttpRequestUriInvalid)?;
     let coming = outgoing_handler::handle(request, None)?;
     coming.subscribe().block();

@@ -53,7 +53,11 @@ pub(super) async fn take(mut body: Incoming, gzip: bool, room: &Room) -> Result<
         return Err(BodyError::TooLarge);
     }
     let failed = |error: &dyn std::fmt::Display| BodyError::Failed(format!("the answer broke off: {error}"));
-    let mut taking = Taking { sink: if gzip { Sink::Gzip(MultiGzDecoder::new(Kept::default())) } else { Sink::Plain(Kept::default()) }, room, large: None };
+    let mut taking = Taking {
+        sink: if gzip { Sink::Gzip(Box::new(MultiGzDecoder::new(Kept::default()))) } else { Sink::Plain(Kept::default()) },
+        room,
+        large: None,
+    };
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| failed(&error))?;
         if let Some(data) = frame.data_ref() {
@@ -87,7 +91,7 @@ impl Write for Kept {
 
 enum Sink {
     Plain(Kept),
-    Gzip(MultiGzDecoder<Kept>),
+    Gzip(Box<MultiGzDecoder<Kept>>),
 }
 
 struct Taking<'a> {
@@ -156,7 +160,7 @@ mod tests {
 
     async fn unpacked(packed: &[u8]) -> Result<Vec<u8>, BodyError> {
         let room = Room::default();
-        let mut taking = Taking { sink: Sink::Gzip(MultiGzDecoder::new(Kept::default())), room: &room, large: None };
+        let mut taking = Taking { sink: Sink::Gzip(Box::new(MultiGzDecoder::new(Kept::default()))), room: &room, large: None };
         for chunk in packed.chunks(1000) {
             taking.push(chunk).await?;
         }

@@ -176,7 +176,9 @@ impl Client {
         }
         let config = self.trusted.config().await.map_err(|reason| failed(Stage::Securing, reason))?;
         let name = match &origin.host {
-            Host::Domain(_) => ServerName::try_from(origin.name().unwrap_or_default().to_owned()).map_err(|error| failed(Stage::Securing, error))?,
+            Host::Domain(_) => {
+                ServerName::try_from(origin.name().unwrap_or_default().to_owned()).map_err(|error| failed(Stage::Securing, error))?
+            }
             Host::Ipv4(address) => ServerName::from(IpAddr::from(*address)),
             Host::Ipv6(address) => ServerName::from(IpAddr::from(*address)),
         };
@@ -187,7 +189,7 @@ impl Client {
 
 fn absolute(authority: &str, path: &Uri) -> Result<Uri, hyper::http::Error> {
     let path = path.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
-    Ok(Uri::builder().scheme(Scheme::HTTP).authority(Authority::try_from(authority)?).path_and_query(path).build()?)
+    Uri::builder().scheme(Scheme::HTTP).authority(Authority::try_from(authority)?).path_and_query(path).build()
 }
 
 /// The first that answers, of addresses that are tried one after the other and then side by side.

@@ -15,12 +15,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::{
-    Answer, Client, Failure, MAX_EXCHANGES, MAX_FETCHES, Outgoing,
-    body::Room,
-    gate,
-    poll::Polling,
-};
+use super::{Answer, Client, Failure, MAX_EXCHANGES, MAX_FETCHES, Outgoing, body::Room, gate, poll::Polling};
 use crate::provider::grants::Rights;
 
 /// Bytes of a name.
@@ -127,7 +122,7 @@ impl Fetches {
     /// # Errors
     /// [`Refused`].
     pub fn poll(&self, name: &str, request: Outgoing, every: Duration) -> Result<(), Refused> {
-        let polling = Polling::new(every.max(self.each.client.min_period));
+        let polling = Polling::new(every, self.each.client.min_period);
         self.begin(name, request, |each, name, number, request| async move { each.again(name, number, request, polling).await })
     }
 
@@ -149,7 +144,8 @@ impl Fetches {
         let mut table = self.each.table.lock();
         let size = request.size();
         let replaced = table.running.get(name);
-        let (count, kept) = (table.running.len() - usize::from(replaced.is_some()), table.kept - replaced.map_or(0, |running| running.size));
+        let (count, kept) =
+            (table.running.len() - usize::from(replaced.is_some()), table.kept - replaced.map_or(0, |running| running.size));
         if count >= MAX_FETCHES || kept + size > MAX_KEPT_BYTES {
             return Err(Refused::TooMany);
         }

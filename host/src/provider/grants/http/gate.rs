@@ -106,11 +106,11 @@ pub fn admit(grants: &Grants, origin: &Origin) -> Result<(), Need> {
 /// # Errors
 /// What would have to be granted, if none may be.
 pub fn reachable(grants: &Grants, origin: &Origin, addresses: &[IpAddr]) -> Result<Vec<SocketAddr>, Need> {
-    let written_out = |grant: &HostGrant| grant.hosts != Hosts::All && at_port(grant, origin) && names(grant, origin.name().unwrap_or_default());
+    let written_out =
+        |grant: &HostGrant| grant.hosts != Hosts::All && at_port(grant, origin) && names(grant, origin.name().unwrap_or_default());
     let here = origin.is_local() && grants.hosts.iter().any(written_out);
-    let may = |address: &&IpAddr| {
-        is_public(**address) || in_network(grants, origin, **address) || here && address.to_canonical().is_loopback()
-    };
+    let may =
+        |address: &&IpAddr| is_public(**address) || in_network(grants, origin, **address) || here && address.to_canonical().is_loopback();
     let found: Vec<_> = addresses.iter().filter(may).map(|address| SocketAddr::new(*address, origin.port)).collect();
     match addresses.first() {
         Some(refused) if found.is_empty() => {
@@ -212,9 +212,7 @@ mod tests {
         let url = "https://a.example/";
         assert_eq!(led(&["a.example"], url, &["10.0.0.1", "1.1.1.1", "::1"]), Ok(vec!["1.1.1.1:443".into()]));
         assert_eq!(led(&["a.example", "10.0.0.0/8"], url, &["10.0.0.1"]), Ok(vec!["10.0.0.1:443".into()]));
-        let refused = |address: &str, url: &str| {
-            led(&["a.example", "10.0.0.0/8:8443"], url, &[address]).unwrap_err().to_string()
-        };
+        let refused = |address: &str, url: &str| led(&["a.example", "10.0.0.0/8:8443"], url, &[address]).unwrap_err().to_string();
         assert_eq!(refused("10.0.0.1", url), r#"hosts = ["10.0.0.1"]"#, "another port than that of the network");
         assert_eq!(refused("::ffff:127.0.0.1", "https://a.example:99/"), r#"hosts = ["127.0.0.1:99"]"#);
         assert_eq!(refused("fd00::1", url), r#"hosts = ["[fd00::1]"]"#);
@@ -227,14 +225,18 @@ mod tests {
         assert_eq!(led(&["localhost:80"], "http://localhost/", &["::1", "127.0.0.1"]).unwrap().len(), 2);
         assert!(led(&["localhost"], "http://localhost/", &["10.0.0.1"]).is_err());
         assert!(led(&["a.example"], "http://a.example/", &["127.0.0.1"]).is_err());
-        assert!(led(&["*"], "http://localhost/", &["127.0.0.1"]).is_err() && led(&["localhost:81"], "http://localhost/", &["::1"]).is_err());
+        assert!(
+            led(&["*"], "http://localhost/", &["127.0.0.1"]).is_err() && led(&["localhost:81"], "http://localhost/", &["::1"]).is_err()
+        );
         assert!(led(&["notlocalhost"], "http://notlocalhost/", &["127.0.0.1"]).is_err());
         assert!(led(&["*.localhost"], "http://a.localhost/", &["127.0.0.1"]).is_ok());
     }
 
     #[test]
     fn a_url_that_names_a_user_or_no_host_is_refused() {
-        for url in ["https://user@a.example/", "https://a.example:p@b.example/", "ftp://a.example/", "data:text/plain,a", "file:///etc/passwd"] {
+        for url in
+            ["https://user@a.example/", "https://a.example:p@b.example/", "ftp://a.example/", "data:text/plain,a", "file:///etc/passwd"]
+        {
             assert!(Origin::of(&Url::parse(url).unwrap()).is_err(), "{url}");
         }
     }

@@ -39,8 +39,9 @@ pub(super) struct Polling {
 }
 
 impl Polling {
-    pub fn new(period: Duration) -> Self {
-        Self { period, last: None, etag: None, modified: None, failures: 0 }
+    /// A period below the least is raised to it.
+    pub fn new(period: Duration, least: Duration) -> Self {
+        Self { period: period.max(least), last: None, etag: None, modified: None, failures: 0 }
     }
 
     /// Headers that let the server say that nothing has changed (RFC 9110 §13.1), unless the provider sends its own.
@@ -103,6 +104,7 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn answer(status: u16, body: &str, headers: &[(HeaderName, &str)]) -> Result<Answer, Failure> {
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn only_another_status_or_another_body_is_news() {
-        let mut polling = Polling::new(MINUTE);
+        let mut polling = Polling::new(MINUTE, SECOND);
         let news: Vec<bool> = [(200, "a"), (200, "a"), (200, "b"), (404, "b"), (404, "b"), (200, "b")]
             .map(|(status, body)| polling.judge(false, &answer(status, body, &[])))
             .into();
@@ -121,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_news_once_and_so_is_what_follows_it() {
-        let mut polling = Polling::new(MINUTE);
+        let mut polling = Polling::new(MINUTE, SECOND);
         assert!(polling.judge(false, &answer(200, "a", &[(header::ETAG, "\"1\"")])));
         assert_eq!(polling.conditions(&HeaderMap::new()).len(), 1);
         assert!(polling.judge(true, &Err(Failure::TimedOut)) && !polling.judge(true, &Err(Failure::Failed("other".into()))));
@@ -131,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_the_server_names_is_sent_back_and_a_304_is_no_news() {
-        let mut polling = Polling::new(MINUTE);
+        let mut polling = Polling::new(MINUTE, SECOND);
         let (tag, date) = ((header::ETAG, "W/\"1\""), (header::LAST_MODIFIED, "Mon, 30 Nov 2026 12:00:00 GMT"));
         polling.judge(false, &answer(200, "a", &[tag.clone(), date]));
         let conditions = polling.conditions(&HeaderMap::new());
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn failures_make_the_pauses_longer_up_to_a_bound() {
-        let mut polling = Polling::new(MINUTE);
+        let mut polling = Polling::new(MINUTE, SECOND);
         let pauses: Vec<u64> = (0..7)
             .map(|n| {
                 let came = if n % 2 == 0 { Err(Failure::TimedOut) } else { answer(503, "", &[]) };
@@ -163,15 +165,24 @@ mod tests {
         assert_eq!(polling.pause(&well, 0.5), MINUTE);
         assert_eq!((polling.pause(&well, 0.0), polling.pause(&well, 1.0)), (MINUTE.mul_f64(0.95), MINUTE.mul_f64(1.05)));
         for (hours, longest) in [(1, 1), (2, 2)] {
-            let mut polling = Polling::new(MINUTE * 60 * hours);
-            (0..9).for_each(|_| drop(polling.judge(false, &Err(Failure::TimedOut))));
+            let mut polling = Polling::new(MINUTE * 60 * hours, SECOND);
+            for _ in 0..9 {
+                polling.judge(false, &Err(Failure::TimedOut));
+            }
             assert_eq!(polling.pause(&Err(Failure::TimedOut), 0.5), MINUTE * 60 * longest);
         }
     }
 
     #[test]
+    fn a_period_below_the_least_is_raised_to_it() {
+        for (period, pause) in [(Duration::ZERO, SECOND), (SECOND / 2, SECOND), (MINUTE, MINUTE)] {
+            assert_eq!(Polling::new(period, SECOND).pause(&answer(200, "", &[]), 0.5), pause);
+        }
+    }
+
+    #[test]
     fn a_server_is_left_alone_for_as_long_as_it_asks_but_not_for_ever() {
-        let mut polling = Polling::new(MINUTE);
+        let mut polling = Polling::new(MINUTE, SECOND);
         let mut pause = |value: &str| {
             let came = answer(429, "", &[(header::RETRY_AFTER, value)]);
             polling.failures = 0;

@@ -144,7 +144,10 @@ mod tests {
         let through = |except: &str, url: &str| before(&[("ALL_PROXY", "p.example"), ("NO_PROXY", except)], url).unwrap().is_some();
         assert!(through("", "https://a.example/") && through("b.example, 10.0.0.0/8", "https://a.example/"));
         for except in ["*", "a.example", ".a.example", "*.a.example", "x, A.Example:443"] {
-            assert!(!through(except, "https://a.example/") && (except.contains(':') || !through(except, "https://b.a.example/")), "{except}");
+            assert!(
+                !through(except, "https://a.example/") && (except.contains(':') || !through(except, "https://b.a.example/")),
+                "{except}"
+            );
         }
         assert!(through("a.example:80", "https://a.example/") && through("a.example", "https://xa.example/"));
         assert!(!through("10.0.0.0/8", "http://10.1.2.3/") && !through("[fd00::1]", "http://[fd00::1]/"));

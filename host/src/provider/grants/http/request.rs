@@ -78,7 +78,8 @@ impl Outgoing {
             if OF_THE_HOST.contains(&known) {
                 return Err(format!("the header {known} is the host's to set"));
             }
-            let value = HeaderValue::from_str(value).map_err(|_| format!("the value of the header {known} has characters that none may have"))?;
+            let value =
+                HeaderValue::from_str(value).map_err(|_| format!("the value of the header {known} has characters that none may have"))?;
             map.try_append(known, value).map_err(|_| "there are too many headers".to_owned())?;
         }
         let body = Bytes::from(body.unwrap_or_default());
@@ -105,7 +106,9 @@ impl Outgoing {
 
     /// Bytes that it takes while it is under way.
     pub(super) fn size(&self) -> usize {
-        self.url.as_str().len() + self.body.len() + self.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
+        self.url.as_str().len()
+            + self.body.len()
+            + self.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
     }
 }
 
@@ -133,7 +136,8 @@ mod tests {
     #[test]
     fn what_no_request_may_have_is_refused() {
         let long = format!("https://a.example/{}", "x".repeat(MAX_URL_BYTES));
-        for url in ["", "a.example", "//a.example/", "ftp://a.example/", "https://", "https://a.example/#x", "https://u@a.example/", &long] {
+        for url in ["", "a.example", "//a.example/", "ftp://a.example/", "https://", "https://a.example/#x", "https://u@a.example/", &long]
+        {
             assert!(with(url, &[]).is_err(), "{url}");
         }
         let large = "x".repeat(MAX_HEADER_BYTES);
@@ -164,6 +168,8 @@ mod tests {
         assert!(plain.unpacks && plain.headers[header::ACCEPT_ENCODING] == "gzip" && plain.headers.contains_key(header::USER_AGENT));
         let own = with("https://a.example/", &[("Accept-Encoding", "br"), ("User-Agent", "mine"), ("x", "1"), ("x", "2")]).unwrap();
         assert!(!own.unpacks && own.headers[header::USER_AGENT] == "mine" && own.headers.get_all("x").iter().count() == 2);
-        assert_eq!(own.time, MAX_TIME);
+        let hour = Outgoing::new(None, "https://a.example/", &[], None, Some(MAX_TIME * 120)).unwrap();
+        let short = Outgoing::new(None, "https://a.example/", &[], None, Some(Duration::from_millis(1))).unwrap();
+        assert_eq!((own.time, hour.time, short.time), (MAX_TIME, MAX_TIME, Duration::from_millis(1)));
     }
 }

@@ -66,9 +66,9 @@ fn refused(refused: Refused) -> Error {
     match refused {
         Refused::Name => Error::Invalid("a fetch's name has 1 to 2048 bytes".into()),
         Refused::Denied(message) => Error::Denied(message),
-        Refused::TooMany => {
-            Error::Denied(format!("at most {MAX_FETCHES} fetches and polls, with 16 MiB in all their requests: cancel some, or wait for answers"))
-        }
+        Refused::TooMany => Error::Denied(format!(
+            "at most {MAX_FETCHES} fetches and polls, with 16 MiB in all their requests: cancel some, or wait for answers"
+        )),
     }
 }
 

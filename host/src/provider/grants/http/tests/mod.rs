@@ -104,7 +104,10 @@ impl World {
 #[tokio::test]
 async fn a_granted_host_is_asked_by_its_name_at_the_address_it_has() {
     let web = Web::http(|_| answer("201 Created", &["X-A: 1", "X-A: 2"], b"hello")).await;
-    let world = world(&[&format!("a.example:{}", web.port()), "127.0.0.0/8:1", "127.0.0.1:1", &format!("127.0.0.1:{}", web.port())], &["a.example=127.0.0.1"]);
+    let world = world(
+        &[&format!("a.example:{}", web.port()), "127.0.0.0/8:1", "127.0.0.1:1", &format!("127.0.0.1:{}", web.port())],
+        &["a.example=127.0.0.1"],
+    );
     let headers = [("Authorization".to_owned(), "secret".to_owned())];
     let url = format!("http://a.example:{}/x/y?z=%20", web.port());
     let request = Outgoing::new(Some("POST"), &url, &headers, Some(b"body".to_vec()), None).unwrap();

@@ -49,6 +49,9 @@ async fn a_proxy_that_refuses_or_is_not_there_is_named_without_its_password() {
     let talking = configured(&["a.example"], &["proxy.example=127.0.0.1"], Vec::new(), through(&endless));
     for (world, what) in [(refusing, "it answered 407"), (absent, "no address"), (talking, "does not end")] {
         let reason = world.failure("https://a.example/").await;
-        assert!(reason.contains("through the proxy http://proxy.example:") && reason.contains(what) && !reason.contains("pass@"), "{reason}");
+        assert!(
+            reason.contains("through the proxy http://proxy.example:") && reason.contains(what) && !reason.contains("pass@"),
+            "{reason}"
+        );
     }
 }

@@ -12,7 +12,8 @@ fn to(status: &str, location: &str) -> super::web::Reply {
 
 /// With everything that a request may have.
 fn request(method: &str, url: &str) -> Outgoing {
-    let headers = [("Authorization", "Bearer s"), ("Cookie", "s=1"), ("Private-Token", "s"), ("Accept", "text/x"), ("Content-Type", "text/y")];
+    let headers =
+        [("Authorization", "Bearer s"), ("Cookie", "s=1"), ("Private-Token", "s"), ("Accept", "text/x"), ("Content-Type", "text/y")];
     let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     Outgoing::new(Some(method), url, &headers, Some(b"body".to_vec()), None).unwrap()
 }
