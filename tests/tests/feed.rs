@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use web::{Authority, Reply, Web, answer, bytes, ok};
 use wharf_tests::{Host, Setup, call, listen, within};
 
@@ -93,9 +93,18 @@ async fn each_kind_of_feed_is_read_as_markdown_and_each_item_whole() -> Result<(
     let json = read(&host, "feed://json").await?;
     ensure!(json.contains("## [A note](https://n.example/1)\n\n2026-11-30 09:00 UTC · Lin") && json.contains("Hello"), "{json}");
 
-    let list = call(&host, "resources/list", Value::Null).await?;
-    let titles: Vec<&str> = list["resources"].as_array().context("no list")?.iter().filter_map(|entry| entry["title"].as_str()).collect();
-    ensure!(titles == ["Releases", "Notes", "Rust & more"], "{list}");
+    // The host asks for the list anew once it is told that it has changed, and not more often than it likes.
+    within("titles in the list", async {
+        loop {
+            let list = call(&host, "resources/list", json!({})).await?;
+            let entries = list["resources"].as_array().context("no list")?;
+            if entries.iter().filter_map(|entry| entry["title"].as_str()).eq(["Releases", "Notes", "Rust & more"]) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await?;
     for unknown in ["feed://other", "feed://rss/0000"] {
         ensure!(error(&host, unknown).await?.contains("-32602"), "{unknown}");
     }
@@ -200,8 +209,8 @@ async fn without_a_grant_nothing_is_asked_and_the_reader_learns_what_would_allow
 
 #[tokio::test]
 async fn a_ca_file_that_cannot_be_used_is_named_at_the_start_and_a_new_one_wants_a_restart() -> Result<()> {
-    let refused = Setup::new().config("[fetch]\nca-file = \"none.pem\"\n").start().await.err().context("it starts")?;
-    ensure!(format!("{refused:#}").contains("[fetch] ca-file") && format!("{refused:#}").contains("none.pem"), "{refused:#}");
+    let mut refusing = Setup::new().config("[fetch]\nca-file = \"none.pem\"\n").start().await?;
+    refusing.wait_for_log("error: [fetch] ca-file: none.pem: ").await?;
     let mut host = Setup::new().start().await?;
     std::fs::write(host.folder().join("wharf.toml"), "[fetch]\nca-file = \"none.pem\"\nmin-period = \"5s\"\n")?;
     host.wait_for_log("[fetch] ca-file, [fetch] min-period take effect when the host is started again").await?;

@@ -81,7 +81,7 @@ pub fn plain(html: &str) -> String {
             ("img", false) => out.text(&attribute(tag, "alt")),
             ("li", false) => out.line("- "),
             ("h1" | "h2" | "h3" | "h4" | "h5" | "h6", false) => out.line("### "),
-            ("h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "li", true) => out.line(""),
+            ("h1" | "h2" | "h3" | "h4" | "h5" | "h6", true) => out.line(""),
             ("code", _) => out.text("`"),
             ("strong" | "b", _) => out.text("**"),
             (name, _) if BLOCKS.contains(&name) => out.line(""),
