@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::{
-    Audience, Config, Content, Icon, Limits, Provider, Resource, Server, Tools, check_name,
+    Audience, Config, Content, Fetch, Icon, Limits, Provider, Resource, Server, Tools, check_name,
     grants::{ExposeValue, GrantsTable},
     report, units,
 };
@@ -26,6 +26,9 @@ pub(super) struct File {
     /// The resources as tools, for clients that know tools only.
     #[serde(default)]
     tools: Tools,
+    /// How the host asks over HTTP for providers that have a grant for it.
+    #[serde(default)]
+    fetch: Fetch,
     /// What providers may use, unless their own limits say otherwise.
     #[serde(default)]
     limits: LimitsTable,
@@ -132,9 +135,10 @@ pub fn schema() -> serde_json::Value {
 
 impl File {
     pub(super) fn parse(text: &str, folder: &Path) -> Result<Config, String> {
-        let Self { mut server, tools, limits, resource, provider } =
+        let Self { mut server, tools, mut fetch, limits, resource, provider } =
             toml::from_str(text).map_err(|error| report::with_nearest_key(&error.to_string()))?;
         server.plugins = server.plugins.map(|path| folder.join(path));
+        fetch.ca_file = fetch.ca_file.map(|path| folder.join(path));
         let mut names = HashSet::new();
         let mut resources = Vec::with_capacity(resource.len());
         for table in resource {
@@ -161,7 +165,7 @@ impl File {
             providers.push(Provider { name, path, settings: flatten(settings), claims, public, limits, grants, expose_state });
         }
         let limits = Limits { memory: limits.memory, deadline: limits.deadline };
-        Ok(Config { server, tools, resources, providers, limits })
+        Ok(Config { server, tools, fetch, resources, providers, limits })
     }
 }
 
@@ -258,6 +262,10 @@ mod tests {
             [tools]
             enabled = true
 
+            [fetch]
+            ca-file = "ca.pem"
+            min-period = "5s"
+
             [limits]
             memory = "64MiB"
 
@@ -311,6 +319,8 @@ mod tests {
         assert_eq!(config.server.plugins.as_deref(), Some(Path::new("/srv/providers")));
         assert_eq!(config.server.loading_time, Some(Duration::from_secs(10)));
         assert!(config.tools.enabled && !parse("").unwrap().tools.enabled);
+        let fetch = Fetch { ca_file: Some("/srv/ca.pem".into()), min_period: Some(Duration::from_secs(5)) };
+        assert_eq!((config.fetch, parse("").unwrap().fetch), (fetch, Fetch::default()));
         assert_eq!(config.server.watch, Some(crate::config::Watch::Poll));
         let [notes, log] = config.resources.as_slice() else { panic!("two resources") };
         assert_eq!((notes.uri.as_deref(), &notes.content), (Some("notes://today"), &Content::Text("hello".into())));

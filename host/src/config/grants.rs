@@ -162,7 +162,11 @@ impl Grants {
 }
 
 impl HostGrant {
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads one as wharf.toml has it.
+    ///
+    /// # Errors
+    /// What is wrong, and how to write it.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |what: &str| {
             format!(
                 "{text:?} is no host: {what}; write \"api.example.com\", \"*.example.com:8443\", \"10.0.0.0/8\", \"[::1]:8080\" or \"*\""

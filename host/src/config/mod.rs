@@ -56,6 +56,8 @@ pub struct Config {
     pub server: Server,
     /// `[tools]`.
     pub tools: Tools,
+    /// `[fetch]`.
+    pub fetch: Fetch,
     /// `[[resource]]`, in order, which is precedence.
     pub resources: Vec<Resource>,
     /// `[[provider]]`, in order, which is precedence.
@@ -107,6 +109,18 @@ pub struct Tools {
     /// Whether there are any; not if it is not set.
     #[serde(default)]
     pub enabled: bool,
+}
+
+/// `[fetch]`: how the host asks over HTTP for providers that have a grant for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Fetch {
+    /// Certificate authorities, in PEM, that are trusted besides those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// A provider that polls faster polls as fast as this: `1s` if it is not set.
+    #[serde(default, deserialize_with = "units::duration")]
+    #[schemars(with = "Option<String>")]
+    pub min_period: Option<Duration>,
 }
 
 /// `[[resource]]`: a resource that the host itself has.

@@ -11,7 +11,7 @@ use std::{
 
 use super::{Notice, configured::Configured};
 use crate::{
-    config::{Config, ConfigFile, Server, Tools},
+    config::{Config, ConfigFile, Fetch, Server, Tools},
     plugins::{
         Loader, Plan, Planned, path_of,
         watch::{Folder, Followed, Resting, View, Watching},
@@ -208,11 +208,12 @@ pub(super) fn rests(view: &View, planned: &Planned) -> Resting {
 struct Fixed {
     server: Server,
     tools: Tools,
+    fetch: Fetch,
 }
 
 impl Fixed {
     fn of(config: &Config) -> Self {
-        Self { server: config.server.clone(), tools: config.tools }
+        Self { server: config.server.clone(), tools: config.tools, fetch: config.fetch.clone() }
     }
 }
 
@@ -228,6 +229,8 @@ fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
         ("[server] loading-time", *loading_time != server.loading_time),
         ("[server] watch", *watch != server.watch),
         ("[tools] enabled", runs.tools != new.tools),
+        ("[fetch] ca-file", runs.fetch.ca_file != new.fetch.ca_file),
+        ("[fetch] min-period", runs.fetch.min_period != new.fetch.min_period),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))

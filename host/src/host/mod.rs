@@ -51,6 +51,7 @@ use crate::{
     provider::{
         Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
+        grants::http::{CaFileError, Client, Settings},
         wasm::{Compilation, Runtime, RuntimeError},
     },
     subscriptions::Subscriptions,
@@ -81,6 +82,9 @@ pub enum StartError {
     /// The system has no random numbers.
     #[error("no random numbers: {0}")]
     Random(getrandom::Error),
+    /// The certificates that `[fetch]` of wharf.toml names.
+    #[error(transparent)]
+    CaFile(#[from] CaFileError),
     /// A `[[resource]]` of wharf.toml.
     #[error(transparent)]
     Resource(#[from] RegisterError),
@@ -206,6 +210,7 @@ impl Builder {
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
         let mode = watch.or(config.server.watch).unwrap_or_default();
         let runtime = Runtime::with(compilation)?.watching(mode);
+        runtime.fetch_by(Client::new(Settings::of(&config.fetch)?));
         let loader = Arc::new(Loader::new(runtime, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();

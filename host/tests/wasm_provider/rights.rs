@@ -19,7 +19,7 @@ async fn a_provider_that_calls_out_is_denied_and_the_log_says_what_would_allow_i
     capture();
     let compiled = runtime().compile("caller", guest("caller")).await.unwrap();
     let provider = compiled.start(Spec::new("caller"), Announcer::new(SOURCE, Arc::default())).await.unwrap();
-    let error = provider.read(request("caller://127.0.0.1:1")).await.unwrap_err();
+    let error = provider.read(request("caller://http://127.0.0.1:1/")).await.unwrap_err();
     assert!(matches!(&error, Error::Failed(how) if how.contains("HttpRequestDenied")), "{error:?}");
     let logged = logged("caller");
     assert!(logged.iter().any(|line| line.contains(r#"hosts = ["127.0.0.1:1"]"#)), "{logged:?}");

@@ -3,6 +3,8 @@
 use std::{
     collections::BTreeMap,
     future::{Future, poll_fn},
+    io,
+    net::{IpAddr, Ipv4Addr},
     path::PathBuf,
     pin::Pin,
     sync::{Arc, Mutex, OnceLock},
@@ -11,9 +13,11 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use wharf::provider::{
     Announcer, Body, Error, EventQueue, Provider, ProviderEvent, ReadRequest, Reading, Source,
+    grants::http::{Client, Proxies, Resolve, Settings},
     wasm::{Compiled, Limits, Runtime, Spec, WasmProvider, limits::DEFAULT_MEMORY},
 };
 
@@ -31,7 +35,32 @@ pub fn guest(name: &str) -> Bytes {
 
 pub fn runtime() -> Arc<Runtime> {
     static RUNTIME: OnceLock<Arc<Runtime>> = OnceLock::new();
-    RUNTIME.get_or_init(|| Runtime::new().unwrap()).clone()
+    let make = || {
+        let runtime = Runtime::new().unwrap();
+        let settings = Settings {
+            authorities: Vec::new(),
+            resolver: Arc::new(Names),
+            proxies: Proxies::default(),
+            min_period: Duration::from_millis(10),
+        };
+        assert!(runtime.fetch_by(Client::new(settings)));
+        runtime
+    };
+    RUNTIME.get_or_init(make).clone()
+}
+
+/// The names that providers here can find.
+struct Names;
+
+impl Resolve for Names {
+    fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        let found = match name {
+            "a.example" => Ok(vec![Ipv4Addr::LOCALHOST.into()]),
+            "metadata.example" => Ok(vec![Ipv4Addr::new(169, 254, 169, 254).into()]),
+            _ => Err(io::Error::other("no such name")),
+        };
+        Box::pin(std::future::ready(found))
+    }
 }
 
 pub async fn compiled(name: &'static str) -> Compiled {

@@ -107,7 +107,7 @@ fn start(host: &Path, plugins: &Path, cache: &Path, components: usize) -> Result
 }
 
 /// A process that does not outlive this.
-struct Ended(Child);
+pub(super) struct Ended(pub Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {

@@ -4,6 +4,7 @@
 //! host: `reload` by itself, the rest side by side with other servers. What measures them, and those servers, is the program in `bench/`, a
 //! workspace of its own.
 
+mod fetch;
 mod files;
 mod load;
 
@@ -28,8 +29,8 @@ const RELOAD: &str = "reload";
 
 type Measure = fn(&Repo) -> Result<()>;
 
-/// How long components take to load; how soon a changed file is told of, and what idle providers cost.
-const ALONE: [(&str, Measure); 2] = [("load", load::measure_all), ("files", files::measure_all)];
+/// How long components take to load; how soon a changed file is told of, and what idle providers cost; what polling costs those who read.
+const ALONE: [(&str, Measure); 3] = [("load", load::measure_all), ("files", files::measure_all), ("fetch", fetch::measure)];
 
 /// What is measured.
 #[derive(Debug, PartialEq, Eq)]

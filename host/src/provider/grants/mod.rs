@@ -6,6 +6,7 @@
 
 pub mod broad;
 pub mod files;
+pub mod http;
 mod rights;
 
 pub use rights::{Denied, Need, Rights};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Notify;
+use tokio::{runtime::Handle, sync::Notify};
 use wasmtime::{
     Engine,
     component::{Component, InstancePre},
@@ -176,7 +176,8 @@ impl Compiled {
         let log = GuestLog::new(spec.name.clone());
         let rights = self.runtime.rights(&spec);
         wants::say(&self.runtime, self.imports(), &spec).await;
-        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, wake: Arc::default() }).await
+        let home = Handle::current();
+        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, wake: Arc::default(), home }).await
     }
 }
 
@@ -196,6 +197,8 @@ pub(super) struct Maker {
     pub log: GuestLog,
     /// Woken when something comes in for the instance.
     pub wake: Arc<Notify>,
+    /// Where what the host does for it runs: not on the threads for guests, which they may keep busy.
+    pub home: Handle,
 }
 
 impl Maker {
@@ -363,7 +366,7 @@ mod tests {
         let announcer = Announcer::new(Source { slot: 1, generation: 1 }, Arc::default());
         let rights = Rights::new("loop".into(), Arc::default());
         let log = GuestLog::new("loop".into());
-        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, wake: Arc::default() };
+        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, wake: Arc::default(), home: Handle::current() };
         let mut making = Box::pin(maker.make());
         // Polled without a pause: the runtime does not get to move its clock.
         let made = poll_fn(|context| {

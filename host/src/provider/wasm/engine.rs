@@ -5,7 +5,7 @@ use std::{
     io,
     num::NonZero,
     path::Path,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     thread,
     time::Duration,
 };
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     config::Watch,
-    provider::grants::{Rights, files::Files},
+    provider::grants::{Rights, files::Files, http},
 };
 
 /// How often a guest that computes is made to yield, and so by how much a deadline may be late.
@@ -81,6 +81,8 @@ pub struct Runtime {
     said: Mutex<HashSet<(Arc<str>, String)>>,
     /// Watches files for all providers.
     files: Arc<Files>,
+    /// Who asks over HTTP for all providers. Made when the first of them asks, unless it was given before.
+    client: OnceLock<Arc<http::Client>>,
     /// Runs what does not end at its first poll. Only `Drop` takes it.
     guests: Option<tokio::runtime::Runtime>,
     pub(super) handle: tokio::runtime::Handle,
@@ -113,6 +115,7 @@ impl Runtime {
             rights: Mutex::default(),
             said: Mutex::default(),
             files: Arc::default(),
+            client: OnceLock::new(),
             guests: Some(guests),
             handle,
         }))
@@ -190,6 +193,15 @@ impl Runtime {
         let rights = all.entry(spec.name.clone()).or_insert_with(|| Rights::new(spec.name.clone(), spec.grants.clone()));
         *rights = rights.with(spec.grants.clone());
         rights.clone()
+    }
+
+    /// Providers ask over HTTP by this client. It has to be given before the first of them asks: `false`, and nothing changes, after that.
+    pub fn fetch_by(&self, client: Arc<http::Client>) -> bool {
+        self.client.set(client).is_ok()
+    }
+
+    pub(super) fn client(&self) -> &Arc<http::Client> {
+        self.client.get_or_init(|| http::Client::new(http::Settings::default()))
     }
 
     async fn check(self: &Arc<Self>, made: Made) -> Result<Compiled, LoadError> {

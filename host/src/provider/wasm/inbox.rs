@@ -9,16 +9,22 @@ use std::sync::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::bindings::exports::wharf::provider::{
-    fetch_handler::FetchOutcome,
-    file_handler::{self, FileChange},
+use super::{
+    bindings::exports::wharf::provider::{
+        fetch_handler::FetchOutcome,
+        file_handler::{self, FileChange},
+    },
+    limits::MAX_ANSWER_BYTES,
 };
-use crate::provider::grants::files::{Change, Joined};
+use crate::provider::grants::{
+    files::{Change, Joined},
+    http::Hold,
+};
 
 #[derive(Default)]
 struct Waiting {
     changes: Joined,
-    outcomes: Vec<FetchOutcome>,
+    outcomes: Vec<(FetchOutcome, Hold)>,
 }
 
 /// Cheap to clone; whoever brings something keeps one. Its bound is that of who brings: one change for each path that is watched, one
@@ -46,15 +52,19 @@ impl Inbox {
         self.wake.notify_one();
     }
 
-    /// A fetch has ended, or a poll has brought something new.
-    pub fn fetched(&self, outcome: FetchOutcome) {
-        self.waiting.lock().outcomes.push(outcome);
+    /// A fetch has ended, or a poll has brought something new, which takes the place of what that brought before. What it holds on to
+    /// is let go when it is handed over.
+    pub fn fetched(&self, outcome: FetchOutcome, hold: Hold) {
+        let mut waiting = self.waiting.lock();
+        waiting.outcomes.retain(|(other, _)| other.name != outcome.name);
+        waiting.outcomes.push((outcome, hold));
+        drop(waiting);
         self.wake.notify_one();
     }
 
     /// Takes back what a fetch of this name has brought.
     pub fn forget_fetch(&self, name: &str) {
-        self.waiting.lock().outcomes.retain(|outcome| outcome.name != name);
+        self.waiting.lock().outcomes.retain(|(outcome, _)| outcome.name != name);
     }
 
     /// Takes back what a watch of this name has brought.
@@ -67,8 +77,16 @@ impl Inbox {
         changes.map(|(name, path, change)| FileChange { name: name.to_string(), path, change: change.into() }).collect()
     }
 
+    /// As many as a guest is given at once: one, and more as long as their bodies have no more bytes than an answer of its own may.
     pub fn take_outcomes(&self) -> Vec<FetchOutcome> {
-        std::mem::take(&mut self.waiting.lock().outcomes)
+        let mut waiting = self.waiting.lock();
+        let mut bytes = 0;
+        let mut fits = |(outcome, _): &(FetchOutcome, Hold)| {
+            bytes += outcome.answer.as_ref().map_or(0, |answer| answer.body.len());
+            bytes <= MAX_ANSWER_BYTES
+        };
+        let count = waiting.outcomes.iter().take_while(|waits| fits(waits)).count().max(1).min(waiting.outcomes.len());
+        waiting.outcomes.drain(..count).map(|(outcome, _)| outcome).collect()
     }
 }
 

@@ -4,14 +4,17 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::time::{Instant, error::Elapsed, timeout};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, error::Elapsed, timeout},
+};
 use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace, component::ResourceTable};
 use wasmtime_wasi::{I32Exit, WasiCtx};
 use wasmtime_wasi_config::WasiConfigVariables;
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::{
-    Spec,
+    Runtime, Spec,
     bindings::exports::wharf::provider::{
         completions,
         fetch_handler::{self, FetchOutcome},
@@ -26,10 +29,15 @@ use super::{
     log::GuestLog,
     timers::Timers,
     wasi,
+    wasi_http::Calls,
 };
 use crate::provider::{
     Announcer, Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
-    WebhookResponse, grants::Rights,
+    WebhookResponse,
+    grants::{
+        Rights,
+        http::{Client, Fetches},
+    },
 };
 
 /// Handles of the component model that a guest may hold.
@@ -48,15 +56,32 @@ pub(super) struct HostState {
     pub folders: Folders,
     /// What it can be told: who asks for something must be able to hear of it.
     pub handlers: Handlers,
+    /// The way out.
+    pub net: Net,
+    /// Those it has asked for, if it has asked for any.
+    pub fetches: Option<Fetches>,
     pub wasi: WasiCtx,
     pub http: WasiHttpCtx,
-    pub no_http: wasi::NoHttp,
+    pub calls: Calls,
     pub table: ResourceTable,
     /// The settings once more, as wasi:config wants them.
     pub config: WasiConfigVariables,
     meter: Meter,
     /// Ticks that this call has spent computing.
     ticks: u64,
+}
+
+/// What an instance reaches others by.
+#[derive(Clone)]
+pub(super) struct Net {
+    runtime: Arc<Runtime>,
+    pub home: Handle,
+}
+
+impl Net {
+    pub fn client(&self) -> &Arc<Client> {
+        self.runtime.client()
+    }
 }
 
 /// Which handlers a component exports.
@@ -143,6 +168,7 @@ impl Instance {
     /// Makes one. Runs the guest's own start code, under the same limits as a call.
     pub async fn create(maker: Maker) -> Result<Box<Self>, LoadError> {
         let (pre, exports, runtime) = (maker.pre().clone(), maker.exports().clone(), maker.runtime().clone());
+        let net = Net { runtime: runtime.clone(), home: maker.home.clone() };
         let Maker { spec, rights, announcer, log, wake, .. } = maker;
         let limits = spec.limits;
         let budget = limits.ticks();
@@ -151,7 +177,7 @@ impl Instance {
             announcer,
             timers: Timers::new(Instant::now()),
             inbox: Inbox::new(wake),
-            rights,
+            rights: rights.clone(),
             folders,
             handlers: Handlers {
                 timers: exports.timer_handler.is_some(),
@@ -160,7 +186,9 @@ impl Instance {
             },
             wasi,
             http: WasiHttpCtx::new(),
-            no_http: wasi::NoHttp(log.clone()),
+            calls: Calls::new(net.clone(), rights.clone()),
+            net,
+            fetches: None,
             table: wasi::table(),
             config: spec.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             meter: Meter::new(&limits),

@@ -33,6 +33,7 @@ mod queue;
 mod timers;
 mod wants;
 mod wasi;
+mod wasi_http;
 
 use std::{collections::BTreeMap, sync::Arc};
 

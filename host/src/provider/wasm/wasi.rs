@@ -1,5 +1,5 @@
 //! WASI as a provider finds it: all of it is there to be imported, since the runtimes of some languages import all of it always, and
-//! nothing is granted but clocks, random numbers, and output that goes to the log.
+//! nothing is granted by itself but clocks, random numbers, and output that goes to the log.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 use wasmtime_wasi_config::WasiConfig;
-use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
+use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use super::{
     instance::HostState,
@@ -75,28 +75,7 @@ impl WasiView for HostState {
 
 impl WasiHttpView for HostState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { hooks: &mut self.no_http, table: &mut self.table, ctx: &mut self.http }
-    }
-}
-
-/// Refuses every request, and says in the log what would allow it.
-pub(super) struct NoHttp(pub GuestLog);
-
-type Exchange = (hyper::Response<WasiBody>, Box<dyn Future<Output = Result<(), wasmtime_wasi_http::Error>> + Send>);
-
-impl WasiHttpHooks for NoHttp {
-    fn send_request(
-        &mut self,
-        request: hyper::Request<WasiBody>,
-        _options: Option<RequestOptions>,
-        _done: Box<dyn Future<Output = Result<(), wasmtime_wasi_http::Error>> + Send>,
-    ) -> Box<dyn Future<Output = wasmtime_wasi_http::Result<Exchange>> + Send> {
-        let host = request.uri().authority().map_or("", |authority| authority.as_str());
-        self.0.warn(&format!(
-            "an HTTP request to {host:?} was refused: the provider has no grant for it. A Wharf that grants hosts needs in wharf.toml: \
-             [provider.grants] hosts = [{host:?}]"
-        ));
-        Box::new(std::future::ready(Err(wasmtime_wasi_http::Error::HttpRequestDenied)))
+        WasiHttpCtxView { hooks: &mut self.calls, table: &mut self.table, ctx: &mut self.http }
     }
 }
 

@@ -1,29 +1,67 @@
-//! Sends an HTTP request through wasi:http to the host that the URI names (`caller://example.org`), and answers with how that ended.
+//! Sends an HTTP request through wasi:http to the URL that is read (`caller://http://example.org/x`), and answers with the status and the
+//! body, a long one as its length, or with how it ended. `caller://fetch/<url>` asks for it through `fetch`, which it has no handler for.
 
-use wasi::http::{
-    outgoing_handler,
-    types::{Fields, OutgoingRequest, Scheme},
+use wasi::{
+    http::{
+        outgoing_handler,
+        types::{ErrorCode, Fields, IncomingResponse, OutgoingRequest, Scheme},
+    },
+    io::streams::StreamError,
 };
 
-wit_bindgen::generate!({ path: "../../../wit", world: "wharf:provider/provider" });
+wit_bindgen::generate!({
+    path: "../../../wit",
+    inline: "
+        package test:caller;
+        world caller {
+            include wharf:provider/provider@0.1.0;
+            import wharf:provider/fetch@0.1.0;
+        }
+    ",
+    generate_all,
+});
 
 use exports::wharf::provider::resources::{Guest, ReadRequest, Reading};
-use wharf::provider::types::{Error, ResourcePage, TemplateInfo};
+use wharf::provider::{
+    fetch::{self, FetchRequest},
+    types::{Body, Contents, Error, ResourcePage, TemplateInfo},
+};
+
+/// Longer bodies are answered as their length.
+const SHOWN: usize = 100;
 
 struct Caller;
 export!(Caller);
 
-fn call(host: &str) -> String {
+fn call(url: &str) -> Result<String, ErrorCode> {
+    let (scheme, rest) = url.split_once("://").ok_or(ErrorCode::HttpRequestUriInvalid)?;
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let request = OutgoingRequest::new(Fields::new());
-    let set = request.set_scheme(Some(&Scheme::Http)).and(request.set_authority(Some(host))).and(request.set_path_with_query(Some("/")));
-    if set.is_err() {
-        return "no such host".into();
-    }
-    match outgoing_handler::handle(request, None) {
-        Err(code) => format!("{code:?}"),
-        Ok(response) => {
-            response.subscribe().block();
-            format!("{:?}", response.get().map(|ended| ended.map(|answer| answer.map(|answer| answer.status()))))
+    let scheme = if scheme == "https" { Scheme::Https } else { Scheme::Http };
+    let set = request
+        .set_scheme(Some(&scheme))
+        .and(request.set_authority(Some(host)))
+        .and(request.set_path_with_query(Some(&format!("/{path}"))));
+    set.map_err(|()| ErrorCode::HttpRequestUriInvalid)?;
+    let coming = outgoing_handler::handle(request, None)?;
+    coming.subscribe().block();
+    let response = coming.get().and_then(Result::ok).ok_or(ErrorCode::InternalError(None))??;
+    let body = body(&response)?;
+    let shown = if body.len() > SHOWN { format!("{} bytes", body.len()) } else { String::from_utf8_lossy(&body).into_owned() };
+    Ok(format!("{} {shown}", response.status()))
+}
+
+fn body(response: &IncomingResponse) -> Result<Vec<u8>, ErrorCode> {
+    let body = response.consume().map_err(|()| ErrorCode::InternalError(None))?;
+    let stream = body.stream().map_err(|()| ErrorCode::InternalError(None))?;
+    let mut all = Vec::new();
+    loop {
+        match stream.blocking_read(1 << 16) {
+            Ok(bytes) => all.extend(bytes),
+            Err(StreamError::Closed) => return Ok(all),
+            Err(StreamError::LastOperationFailed(error)) => {
+                return Err(wasi::http::types::http_error_code(&error).unwrap_or(ErrorCode::InternalError(Some(error.to_debug_string()))));
+            }
         }
     }
 }
@@ -38,7 +76,12 @@ impl Guest for Caller {
     }
 
     fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
-        let host = request.uri.strip_prefix("caller://").ok_or(Error::NotFound)?;
-        Err(Error::Failed(call(host)))
+        let url = request.uri.strip_prefix("caller://").ok_or(Error::NotFound)?;
+        if let Some(url) = url.strip_prefix("fetch/") {
+            fetch::start("it", &FetchRequest { method: None, url: url.into(), headers: None, body: None, timeout_ms: None })?;
+        }
+        let text = call(url).map_err(|code| Error::Failed(format!("{code:?}")))?;
+        let contents = vec![Contents { uri: None, mime_type: None, body: Body::Text(text), meta_json: None }];
+        Ok(Some(Reading { contents, version: None, reuse: None }))
     }
 }
