@@ -143,7 +143,12 @@ impl Keeper {
         let announcer = Announcer::new(source, queue.clone());
         let Made { provider, load, compile, start } = factory.make(planned.clone(), announcer.clone()).await.map_err(Refusal::Bad)?;
         let listing = Instant::now();
-        let replaced = self.serving.lock().is_some();
+        let before = self.serving.lock().clone();
+        let replaced = before.is_some();
+        // What it lists has what the one before has published: clients see no gap.
+        if let Some(before) = &before {
+            provider.inherit(&**before);
+        }
         let (prepared, lists) = match catalog.prepare(provider.clone(), &announcer).await {
             Ok(prepared) => (prepared, Ok(())),
             Err(error) if replaced => {
@@ -156,9 +161,16 @@ impl Keeper {
         let (resources, templates) = (prepared.lists().resources.len(), prepared.lists().templates.len());
         let subscriptions = provider.offers().subscriptions;
         let timings = Timings { read, load, compile, start, lists: listing.elapsed(), total: began.elapsed() };
+        // Once more: it went on publishing meanwhile.
+        if let Some(before) = &before {
+            provider.inherit(&**before);
+        }
+        drop(before);
         let Some(change) = catalog.publish_generation(prepared) else { return Ok(None) };
-        let before = self.serving.lock().replace(provider);
+        let before = self.serving.lock().replace(provider.clone());
         if let Some(before) = before {
+            // Their senders have their answers, and nobody waits for this.
+            before.take_queued().into_iter().for_each(|request| drop(provider.receive(request, true)));
             drain(&planned.spec, before);
         }
         tracing::debug!(provider = %planned.spec.name, ?timings, generation = self.generation, "serves");

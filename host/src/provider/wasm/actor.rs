@@ -10,7 +10,12 @@
 //! - Whoever is retired hears of no event. Once nobody has the handle the task ends, and the instance with it.
 //! - A call once begun is never interrupted but by its deadline.
 
-use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::{pending, ready},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use tokio::{
@@ -29,6 +34,8 @@ use super::{
 use crate::provider::{
     Announcer, Answer, Completion, CompletionRequest, Error, Occurrence, Offers, Provider, ReadRequest, Reading, ResourcePage,
     TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
+    grants::{Rights, webhooks::Gate},
+    shared_state::SharedState,
 };
 
 /// A provider whose last call computed for longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
@@ -40,6 +47,11 @@ const QUICK: Duration = Duration::from_micros(500);
 pub struct WasmProvider {
     queue: Arc<Queue>,
     offers: Offers,
+    exports_subscriptions: bool,
+    rights: Rights,
+    /// What it publishes, if it can.
+    shared: Option<Arc<SharedState>>,
+    deadline: Duration,
     /// Its sender goes when the task has ended.
     ended: watch::Receiver<()>,
 }
@@ -52,14 +64,15 @@ pub(super) async fn start(maker: Maker) -> Result<Arc<WasmProvider>, LoadError> 
         Err(Panicked) => return Err(LoadError::Start("made the host fail".into())),
     };
     let queue = Arc::new(Queue::waking(maker.wake.clone()));
-    let offers = maker.offers();
+    let (offers, exports_subscriptions, deadline) = (maker.offers(), maker.exports().subscriptions.is_some(), maker.spec.limits.deadline);
+    let (rights, shared) = (maker.rights.clone(), maker.publishes().then(|| maker.shared.clone()));
     let (running, ended) = watch::channel(());
     let actor = Actor { maker, guests, queue: queue.clone(), turn: 0, quick: true };
     tokio::spawn(async move {
         actor.run(first).await;
         drop(running);
     });
-    Ok(Arc::new(WasmProvider { queue, offers, ended }))
+    Ok(Arc::new(WasmProvider { queue, offers, exports_subscriptions, rights, shared, deadline, ended }))
 }
 
 impl WasmProvider {
@@ -70,6 +83,26 @@ impl WasmProvider {
         Box::pin(async move {
             // The reply is dropped unanswered only if host code panicked inside the call.
             answer.await.unwrap_or_else(|_| Err(Error::Trapped("the host failed while the provider ran; see its log".into())))
+        })
+    }
+}
+
+impl WasmProvider {
+    fn publishing(&self, uri: &str) -> Option<&SharedState> {
+        self.shared.as_deref().filter(|shared| shared.owns(uri))
+    }
+
+    /// It can be told of what it publishes, and of nothing else: what it has otherwise is as with a provider that cannot be told of anything
+    /// (design, law 10).
+    fn unwatchable(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {
+        let refusal = Error::Failed("the provider does not export wharf:provider/subscriptions".into());
+        let Some(matched) = matched else { return Box::pin(ready(Err(refusal))) };
+        let read = self.ask(|reply| Call::Read(ReadRequest { uri, matched: Some(matched), if_none_match: None }, reply));
+        Box::pin(async move {
+            match read.await {
+                Ok(_) => Err(refusal),
+                Err(error) => Err(error),
+            }
         })
     }
 }
@@ -88,14 +121,27 @@ impl Provider for WasmProvider {
     }
 
     fn read(&self, request: ReadRequest) -> Answer<'_, Option<Reading>> {
+        if let Some(shared) = self.publishing(&request.uri) {
+            return Box::pin(ready(shared.read(&request.uri).map(Some)));
+        }
         self.ask(|reply| Call::Read(request, reply))
     }
 
     fn subscribe(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {
+        if self.publishing(&uri).is_some() {
+            // One that is not there may come.
+            return Box::pin(ready(Ok(())));
+        }
+        if !self.exports_subscriptions {
+            return self.unwatchable(uri, matched);
+        }
         self.ask(|reply| Call::Subscribe(uri, matched, reply))
     }
 
     fn unsubscribe(&self, uri: Arc<str>) -> Answer<'_, ()> {
+        if self.publishing(&uri).is_some() || !self.exports_subscriptions {
+            return Box::pin(ready(Ok(())));
+        }
         self.ask(|reply| Call::Unsubscribe(uri, reply))
     }
 
@@ -105,6 +151,29 @@ impl Provider for WasmProvider {
 
     fn receive(&self, request: WebhookRequest, queued: bool) -> Answer<'_, WebhookResponse> {
         self.ask(|reply| Call::Receive { request, queued, reply })
+    }
+
+    fn gate(&self, name: &str) -> Option<Gate> {
+        let gate = self.rights.gate(name, self.offers.webhooks);
+        gate.filter(|_| self.offers.webhooks)
+    }
+
+    fn take_queued(&self) -> Vec<WebhookRequest> {
+        self.queue.take_queued()
+    }
+
+    fn shared_state(&self) -> Option<&SharedState> {
+        self.shared.as_deref()
+    }
+
+    fn inherit(&self, before: &dyn Provider) {
+        let (Some(shared), Some(before)) = (&self.shared, before.shared_state()) else { return };
+        let Some(inherited) = shared.inherit(before) else { return };
+        let (shared, deadline) = (Arc::downgrade(shared), self.deadline);
+        tokio::spawn(async move {
+            sleep_until(Instant::now() + deadline).await;
+            shared.upgrade().inspect(|shared| shared.expire_inherited(inherited));
+        });
     }
 
     fn retire(&self) -> BoxFuture<'static, ()> {
@@ -352,7 +421,8 @@ fn finish<T>(instance: Box<Instance>, made: Made<'_>, outcome: Outcome<T>, reply
         }
         Err(fault) => {
             let what = if made.uri.is_empty() { made.call } else { made.uri };
-            tracing::warn!(provider = &*instance.spec().name, "{what}: it {fault}; it gets a fresh instance");
+            let said = format!("{what}: it {fault}; it gets a fresh instance");
+            tracing::warn!(provider = &*instance.spec().name, "{}", instance.log().secrets().hide(&said));
             instance.announcer().announce(Occurrence::Down);
             let error = fault.into();
             made.log(&instance.spec().name, Some(&error));

@@ -15,7 +15,7 @@ use super::{
     instance::HostState,
     wasi,
 };
-use crate::provider::grants::Rights;
+use crate::provider::grants::{Rights, Secrets, store::Stores};
 
 /// How often a guest that computes is made to yield, and so by how much a deadline may be late.
 pub const TICK: Duration = Duration::from_millis(10);
@@ -64,6 +64,7 @@ pub struct Runtime {
     /// Where the quick compiler is used: for what it cannot compile, made when there is such.
     thorough: Option<OnceCell<Core>>,
     compilation: Compilation,
+    stores: Arc<Stores>,
     /// Of each provider there ever was: what it was denied is remembered over its generations.
     rights: Mutex<HashMap<Arc<str>, Rights>>,
     /// Runs what does not end at its first poll. Only `Drop` takes it.
@@ -86,12 +87,20 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`].
     pub fn with(compilation: Compilation) -> Result<Arc<Self>, RuntimeError> {
+        Self::keeping(compilation, Stores::new(None, ""))
+    }
+
+    /// As [`Runtime::with`], with a place for what providers keep, if they are granted to.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn keeping(compilation: Compilation, stores: Stores) -> Result<Arc<Self>, RuntimeError> {
         let core = Core::new(compilation.clone())?;
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_GUEST_THREADS);
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
         let handle = guests.handle().clone();
         let thorough = (compilation.strategy == Strategy::Quick).then(OnceCell::new);
-        Ok(Arc::new(Self { core, thorough, compilation, rights: Mutex::default(), guests: Some(guests), handle }))
+        Ok(Arc::new(Self { core, thorough, compilation, stores: stores.into(), rights: Mutex::default(), guests: Some(guests), handle }))
     }
 
     /// Checks and compiles the component in a file, or takes its machine code from the compile cache, off the async threads. `name` is for
@@ -135,12 +144,22 @@ impl Runtime {
         thorough.get_or_try_init(|| async { Core::new(compilation) }).await.ok()
     }
 
-    /// The rights of a provider, which are these from now on.
-    pub(super) fn rights(&self, spec: &Spec) -> Rights {
+    /// The rights of a provider, which are these from now on. Its secrets are read now.
+    pub(super) async fn rights(&self, spec: &Spec) -> Rights {
+        let secrets = if Secrets::are_granted(&spec.grants) {
+            let grants = spec.grants.clone();
+            tokio::task::spawn_blocking(move || Secrets::read(&grants)).await.unwrap_or_default()
+        } else {
+            Secrets::default()
+        };
         let mut all = self.rights.lock();
         let rights = all.entry(spec.name.clone()).or_insert_with(|| Rights::new(spec.name.clone(), spec.grants.clone()));
-        *rights = rights.with(spec.grants.clone());
+        *rights = rights.with(spec.grants.clone(), secrets.into());
         rights.clone()
+    }
+
+    pub(super) fn stores(&self) -> &Arc<Stores> {
+        &self.stores
     }
 
     async fn check(self: &Arc<Self>, made: Made) -> Result<Compiled, LoadError> {

@@ -4,7 +4,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::time::{Instant, error::Elapsed, timeout};
+use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace, component::ResourceTable};
 use wasmtime_wasi::{I32Exit, WasiCtx};
 use wasmtime_wasi_config::WasiConfigVariables;
@@ -18,6 +18,7 @@ use super::{
         file_handler::{self, FileChange},
         resources, subscriptions, timer_handler, webhook_handler,
     },
+    bindings::wharf::provider::types as guest,
     component::{LoadError, Maker},
     convert::{self, Taker},
     inbox::Inbox,
@@ -28,7 +29,9 @@ use super::{
 };
 use crate::provider::{
     Announcer, Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
-    WebhookResponse, grants::Rights,
+    WebhookResponse,
+    grants::{Rights, store::Stores},
+    shared_state::SharedState,
 };
 
 /// Handles of the component model that a guest may hold.
@@ -44,6 +47,8 @@ pub(super) struct HostState {
     pub timers: Timers,
     pub inbox: Inbox,
     pub rights: Rights,
+    pub stores: Arc<Stores>,
+    pub shared: Arc<SharedState>,
     /// What it can be told: who asks for something must be able to hear of it.
     pub handlers: Handlers,
     pub wasi: WasiCtx,
@@ -141,26 +146,31 @@ impl Instance {
     /// Makes one. Runs the guest's own start code, under the same limits as a call.
     pub async fn create(maker: Maker) -> Result<Box<Self>, LoadError> {
         let (pre, exports) = (maker.pre().clone(), maker.exports().clone());
-        let Maker { spec, rights, announcer, log, wake, .. } = maker;
+        let stores = maker.runtime().stores().clone();
+        let Maker { spec, rights, announcer, log, wake, shared, .. } = maker;
+        // What its start code sets is its own already.
+        let life = shared.begin();
         let limits = spec.limits;
         let budget = limits.ticks();
         let state = HostState {
             announcer,
             timers: Timers::new(Instant::now()),
             inbox: Inbox::new(wake),
-            rights,
+            stores,
+            shared: shared.clone(),
             handlers: Handlers {
                 timers: exports.timer_handler.is_some(),
                 files: exports.file_handler.is_some(),
                 fetches: exports.fetch_handler.is_some(),
             },
-            wasi: wasi::context(&log),
+            wasi: wasi::context(&log, rights.secrets().environment()),
             http: WasiHttpCtx::new(),
             no_http: wasi::NoHttp(log.clone()),
             table: wasi::table(),
             config: spec.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             meter: Meter::new(&limits),
             ticks: 0,
+            rights,
             spec,
             log,
         };
@@ -178,6 +188,13 @@ impl Instance {
         let instance = judge(&store, limits.deadline, outcome)
             .map_err(|fault| LoadError::Start(fault.to_string()))?
             .map_err(|error| LoadError::Start(error.to_string()))?;
+        if shared.has_before(life) {
+            let shared = Arc::downgrade(&shared);
+            tokio::spawn(async move {
+                sleep(limits.deadline).await;
+                shared.upgrade().inspect(|shared| shared.expire(life));
+            });
+        }
         Ok(Box::new(Self {
             resources: named("resources", exports.resources.load(&mut store, &instance))?,
             subscriptions: loaded("subscriptions", exports.subscriptions, |found| found.load(&mut store, &instance))?,
@@ -230,7 +247,7 @@ impl Instance {
         self.begin();
         let outcome = timeout(self.deadline, self.resources.call_list(&mut self.store, cursor)).await;
         let answer = self.judge(outcome)?;
-        Ok(answer.and_then(|answer| answer.map_err(convert::error)).map(|page| self.taker().page(page)))
+        Ok(answer.and_then(|answer| answer.map_err(|error| self.error(error))).map(|page| self.taker().page(page)))
     }
 
     pub async fn templates(&mut self) -> Outcome<Vec<TemplateInfo>> {
@@ -239,7 +256,7 @@ impl Instance {
         let answer = self.judge(outcome)?;
         let taker = self.taker();
         Ok(answer
-            .and_then(|answer| answer.map_err(convert::error))
+            .and_then(|answer| answer.map_err(|error| self.error(error)))
             .map(|templates| templates.into_iter().map(|info| taker.template(info)).collect()))
     }
 
@@ -248,7 +265,7 @@ impl Instance {
         let asked = convert::read_request(request);
         let outcome = timeout(self.deadline, self.resources.call_read(&mut self.store, &asked)).await;
         let answer = self.judge(outcome)?;
-        Ok(answer.and_then(|answer| answer.map_err(convert::error)).and_then(|reading| self.taker().reading(request, reading)))
+        Ok(answer.and_then(|answer| answer.map_err(|error| self.error(error))).and_then(|reading| self.taker().reading(request, reading)))
     }
 
     pub async fn subscribe(&mut self, uri: &str, matched: Option<&TemplateMatch>) -> Outcome<()> {
@@ -257,7 +274,7 @@ impl Instance {
         let matched = matched.map(convert::template_match);
         let outcome = timeout(self.deadline, subscriptions.call_subscribe(&mut self.store, uri, matched.as_ref())).await;
         let answer = self.judge(outcome)?;
-        Ok(answer.and_then(|answer| answer.map_err(convert::error)))
+        Ok(answer.and_then(|answer| answer.map_err(|error| self.error(error))))
     }
 
     pub async fn unsubscribe(&mut self, uri: &str) -> Outcome<()> {
@@ -273,7 +290,7 @@ impl Instance {
         let asked = convert::completion_request(request);
         let outcome = timeout(self.deadline, completions.call_complete(&mut self.store, &asked)).await;
         let answer = self.judge(outcome)?;
-        Ok(answer.and_then(|answer| answer.map_err(convert::error)).map(convert::completion))
+        Ok(answer.and_then(|answer| answer.map_err(|error| self.error(error))).map(convert::completion))
     }
 
     /// Tells a handler. Nothing is asked for, and so comes, where there is none.
@@ -307,6 +324,10 @@ impl Instance {
 
     fn begin(&mut self) {
         begin(&mut self.store);
+    }
+
+    fn error(&self, error: guest::Error) -> Error {
+        convert::error(error, self.log().secrets())
     }
 
     fn taker(&self) -> Taker<'_> {
@@ -361,7 +382,7 @@ fn judge<T>(store: &Store<HostState>, deadline: Duration, outcome: Result<wasmti
         return Ok(Err(convert::too_large()));
     }
     let state = store.data();
-    tracing::debug!(provider = &*state.spec.name, "{error:?}");
+    tracing::debug!(provider = &*state.spec.name, "{}", state.rights.secrets().hide(&format!("{error:?}")));
     if error.downcast_ref::<Trap>() == Some(&Trap::Interrupt) {
         return Err(Fault::Overran(deadline));
     }
@@ -373,5 +394,6 @@ fn judge<T>(store: &Store<HostState>, deadline: Duration, outcome: Result<wasmti
         let limit = state.spec.limits.memory >> 20;
         how = format!("{how}; it had wanted more memory than its {limit} MiB (wharf.toml: [provider.limits] memory)");
     }
+    state.rights.secrets().hide_in(&mut how);
     Err(Fault::Trapped(how))
 }

@@ -9,6 +9,7 @@
 //! - Each call has a deadline, each instance a cap on its memory, each answer a cap on its size. A call that traps or overruns costs the
 //!   instance and nothing else: a fresh one follows, with growing pauses if it keeps dying.
 //! - A guest that computes delays no task but its own for longer than one tick ([`engine::TICK`]).
+//! - What a provider publishes is listed, read and watched without it, whatever it is doing.
 //! - What leaves this module is checked: URIs, numbers, text and sizes are as `provider/types.rs` promises.
 
 mod actor;

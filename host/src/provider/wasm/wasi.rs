@@ -1,5 +1,5 @@
 //! WASI as a provider finds it: all of it is there to be imported, since the runtimes of some languages import all of it always, and
-//! nothing is granted but clocks, random numbers, and output that goes to the log.
+//! nothing is granted but clocks, random numbers, output that goes to the log, and variables that wharf.toml names.
 
 use std::{
     io,
@@ -37,9 +37,10 @@ pub(super) fn link(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     wasmtime_wasi_config::add_to_linker(linker, |state| WasiConfig::from(&state.config))
 }
 
-/// A context without arguments, environment, folders, network or stdin.
-pub(super) fn context(log: &GuestLog) -> WasiCtx {
+/// A context without arguments, folders, network or stdin, and with this environment.
+pub(super) fn context(log: &GuestLog, environment: &[(String, String)]) -> WasiCtx {
     WasiCtx::builder()
+        .envs(environment)
         .stdout(Output { log: log.clone(), from: From::Stdout })
         .stderr(Output { log: log.clone(), from: From::Stderr })
         .max_random_size(MAX_RANDOM_BYTES)

@@ -7,6 +7,7 @@
 mod accept;
 mod body;
 mod guard;
+mod hooks;
 mod patient;
 mod sse;
 mod timer;
@@ -30,8 +31,9 @@ use tower_service::Service;
 pub use self::{
     accept::{Handshake, Limits, Plain, Served, serve, serve_each},
     body::BODY_CAP,
+    hooks::{Hook, HookAnswer, Hooks, PREFIX as HOOKS_PREFIX},
 };
-use self::{guard::Guard, sse::Sse};
+use self::{guard::Guard, hooks::Desk, sse::Sse};
 use crate::mcp::{
     Envelope, Reply, Server,
     encode::error as error_message,
@@ -64,7 +66,7 @@ pub struct HttpSettings {
 
 struct Endpoint {
     server: Arc<Server>,
-    guard: Guard,
+    guard: Arc<Guard>,
 }
 
 /// The endpoint, at [`PATH`], for an axum application of your own.
@@ -74,13 +76,14 @@ pub fn router(server: Arc<Server>, settings: HttpSettings) -> Router {
 
 /// The endpoint, at [`PATH`], and nothing else: what [`router`] gives, without what axum's routing costs.
 pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
-    McpService { endpoint: Arc::new(Endpoint { server, guard: Guard::new(settings) }), peer: None, second_path: None }
+    McpService { endpoint: Arc::new(Endpoint { server, guard: Guard::new(settings).into() }), desk: None, peer: None, second_path: None }
 }
 
 /// See [`service`].
 #[derive(Clone)]
 pub struct McpService {
     endpoint: Arc<Endpoint>,
+    desk: Option<Arc<Desk>>,
     peer: Option<IpAddr>,
     second_path: Option<Arc<str>>,
 }
@@ -90,6 +93,13 @@ impl McpService {
     #[must_use]
     pub fn from_peer(mut self, peer: IpAddr) -> Self {
         self.peer = Some(peer);
+        self
+    }
+
+    /// The same, and webhooks at [`HOOKS_PREFIX`], which these take.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.desk = Some(Arc::new(Desk::new(hooks)));
         self
     }
 
@@ -116,6 +126,10 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let path = request.uri().path();
         let here = path == PATH || self.second_path.as_deref() == Some(path);
+        if let Some(desk) = self.desk.clone().filter(|_| !here && path.starts_with(HOOKS_PREFIX)) {
+            let guard = self.endpoint.guard.clone();
+            return Box::pin(async move { Ok(desk.handle(&guard, request).await) });
+        }
         let (endpoint, peer) = (self.endpoint.clone(), self.peer);
         Box::pin(async move { Ok(if here { handle(&endpoint, request, peer).await } else { empty(StatusCode::NOT_FOUND) }) })
     }
