@@ -45,7 +45,10 @@ impl Hooks for Webhooks {
             let answer = if gate.queues() {
                 // It waits already, or was refused at once.
                 match receiving.now_or_never() {
-                    None | Some(Ok(_)) => return HookAnswer { status: 202, ..HookAnswer::default() },
+                    None | Some(Ok(_)) => {
+                        admitted.taken();
+                        return HookAnswer { status: 202, ..HookAnswer::default() };
+                    }
                     Some(Err(error)) => Err(error),
                 }
             } else {
@@ -53,15 +56,13 @@ impl Hooks for Webhooks {
             };
             match answer {
                 Ok(answer) => {
-                    if answer.status >= 500 {
-                        gate.give_back(&admitted);
+                    // It says itself that it failed.
+                    if answer.status < 500 {
+                        admitted.taken();
                     }
                     HookAnswer { status: answer.status, headers: answer.headers, body: answer.body, retry_after: None }
                 }
-                Err(error) => {
-                    gate.give_back(&admitted);
-                    failed(&error)
-                }
+                Err(error) => failed(&error),
             }
         })
     }

@@ -6,6 +6,7 @@
 
 mod answers;
 mod calls;
+mod granted;
 mod live;
 mod misbehaving;
 mod refused;

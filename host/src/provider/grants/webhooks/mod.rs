@@ -87,10 +87,31 @@ pub struct Gate {
     memory: Arc<Memory>,
 }
 
-/// A request that was let in. Say what became of it, so that what failed may come again.
+/// A request that was let in. It may come again unless it is said to be [`Admitted::taken`]: its provider may fail, or its sender hang up.
 #[derive(Debug)]
 #[must_use]
-pub struct Admitted(Option<[u8; 32]>);
+pub struct Admitted {
+    signature: Option<[u8; 32]>,
+    memory: Arc<Memory>,
+}
+
+impl Admitted {
+    /// The provider took it.
+    pub fn taken(mut self) {
+        self.signature = None;
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if let Some(signature) = self.signature {
+            let mut state = self.memory.0.lock();
+            state.taken.remove(&signature);
+            // It would be forgotten too early the next time.
+            state.until.retain(|(_, taken)| *taken != signature);
+        }
+    }
+}
 
 impl Gate {
     /// The gate of this webhook, if it is granted.
@@ -140,17 +161,7 @@ impl Gate {
             state.taken.insert(signature);
             state.until.push_back((now + REPLAY_TIME, signature));
         }
-        Ok(Admitted(once))
-    }
-
-    /// The provider did not take it: the same request may come again.
-    pub fn give_back(&self, admitted: &Admitted) {
-        if let Some(signature) = admitted.0 {
-            let mut state = self.memory.0.lock();
-            state.taken.remove(&signature);
-            // It would be forgotten too early the next time.
-            state.until.retain(|(_, taken)| *taken != signature);
-        }
+        Ok(Admitted { signature: once, memory: self.memory.clone() })
     }
 
     fn tell(&self, refused: Refused) {
@@ -230,12 +241,12 @@ mod tests {
         let gate = gate(Some(Signature::Github), Some(SECRET));
         let first = gate.admit(&signed("a")).unwrap();
         assert_eq!(gate.admit(&signed("a")).unwrap_err(), Refused::Replayed);
-        let _other = gate.admit(&signed("b")).unwrap();
-        gate.give_back(&first);
-        let _again = gate.admit(&signed("a")).unwrap();
+        gate.admit(&signed("b")).unwrap().taken();
+        drop(first);
+        gate.admit(&signed("a")).unwrap().taken();
         assert_eq!(gate.admit(&signed("b")).unwrap_err(), Refused::Replayed, "only what failed may come again");
         tokio::time::advance(REPLAY_TIME).await;
-        let _later = gate.admit(&signed("a")).unwrap();
+        gate.admit(&signed("a")).unwrap().taken();
     }
 
     #[tokio::test(start_paused = true)]
@@ -253,12 +264,14 @@ mod tests {
         let gate = gate(Some(Signature::Github), Some(SECRET));
         for second in 0..REPLAY_TIME.as_secs() + 60 {
             for n in 0..PER_SECOND + 5 {
-                let _ = gate.judge(&signed(&format!("{second}/{n}")), UNIX_EPOCH);
-                let _ = gate.judge(&request("", &[("x-hub-signature-256", "sha256=00")]), UNIX_EPOCH);
+                gate.judge(&signed(&format!("{second}/{n}")), UNIX_EPOCH).map(Admitted::taken).ok();
+                assert!(gate.judge(&request("", &[("x-hub-signature-256", "sha256=00")]), UNIX_EPOCH).is_err());
             }
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        let taken = gate.memory.0.lock().taken.len();
+        let state = gate.memory.0.lock();
+        let taken = state.taken.len();
+        assert_eq!(state.until.len(), taken);
         assert!(taken <= REMEMBERED && taken > REMEMBERED / 2, "{taken}");
     }
 
