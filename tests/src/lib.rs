@@ -7,6 +7,7 @@ mod agents;
 mod client;
 mod command;
 mod dialogue;
+mod hook;
 mod host;
 mod http;
 pub mod matrix;
@@ -19,6 +20,7 @@ use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use agents::{ARGUMENTS, Agent, PLUGINS, URL, agents, plain_json, read_configuration};
 pub use client::{Listener, Session, call, listen, stall};
+pub use hook::{Answer, Hooks, hook, mac};
 pub use command::{Output, wharf};
 pub use dialogue::{Dialogue, Transport, dialogues};
 pub use host::{Host, Setup};

@@ -1,9 +1,10 @@
 //! `cargo xtask bench`: what is fast, and how fast.
 //!
-//! `load` measures how long components take to load. The others measure the release build of the host side by side with other servers; what
+//! `load` measures how long components take to load, `webhook` how soon a client hears of one. The others measure the release build of the host side by side with other servers; what
 //! measures them, and those servers, is the program in `bench/`, a workspace of its own.
 
 mod load;
+mod webhook;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -22,12 +23,14 @@ const MEASURED: [&str; 4] = ["read", "list", "memory", "all"];
 pub enum Bench {
     /// How long components take to load.
     Load,
+    /// How soon a client hears of a webhook.
+    Webhook,
     /// One of [`MEASURED`], with the flags that the program in `bench/` gets.
     SideBySide { what: String, flags: Vec<String> },
 }
 
 impl Bench {
-    /// `load`, or one of [`MEASURED`] with `--quick`, `--only CASE`, `--json FILE`; `all` if nothing is named.
+    /// `load`, `webhook`, or one of [`MEASURED`] with `--quick`, `--only CASE`, `--json FILE`; `all` if nothing is named.
     pub fn parse(arguments: &[String]) -> Result<Self> {
         let (what, rest) = match arguments.split_first() {
             Some((what, rest)) if !what.starts_with("--") => (what.as_str(), rest),
@@ -36,8 +39,11 @@ impl Bench {
         if what == "load" && rest.is_empty() {
             return Ok(Self::Load);
         }
+        if what == "webhook" && rest.is_empty() {
+            return Ok(Self::Webhook);
+        }
         if !MEASURED.contains(&what) {
-            bail!("there is no `bench {}`: it is load, {}", arguments.join(" "), MEASURED.join(", "));
+            bail!("there is no `bench {}`: it is load, webhook, {}", arguments.join(" "), MEASURED.join(", "));
         }
         let mut flags = rest.iter();
         while let Some(flag) = flags.next() {
@@ -54,6 +60,7 @@ impl Bench {
     pub fn run(&self, repo: &Repo) -> Result<()> {
         match self {
             Self::Load => load::measure_all(repo),
+            Self::Webhook => webhook::measure(repo),
             Self::SideBySide { what, flags } => side_by_side(repo, what, flags),
         }
     }
@@ -90,6 +97,7 @@ mod tests {
             flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
         };
         assert_eq!(parsed("load").unwrap(), Bench::Load);
+        assert_eq!(parsed("webhook").unwrap(), Bench::Webhook);
         assert_eq!(parsed("").unwrap(), side_by_side("all", &[]));
         assert_eq!(parsed("--quick").unwrap(), side_by_side("all", &["--quick"]));
         assert_eq!(parsed("read --json a --only 256").unwrap(), side_by_side("read", &["--json", "a", "--only", "256"]));

@@ -374,7 +374,8 @@ mod tests {
         let announcer = Announcer::new(Source { slot: 1, generation: 1 }, Arc::default());
         let rights = Rights::new("loop".into(), Arc::default());
         let log = GuestLog::new("loop".into(), Arc::default());
-        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, wake: Arc::default() };
+        let shared = Arc::new(SharedState::new("loop", spec.expose.clone(), announcer.clone()));
+        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, shared, wake: Arc::default() };
         let mut making = Box::pin(maker.make());
         // Polled without a pause: the runtime does not get to move its clock.
         let made = poll_fn(|context| {

@@ -236,7 +236,9 @@ fn a_process_that_writes() {
     let Some(folder) = std::env::var_os("WHARF_TEST_STORE") else { return };
     let stores = Stores::new(Some(folder.into()), "x");
     let owner = stores.owner(&"p".into());
-    for n in 0_u64.. {
+    let last = value(&stores, &owner, "last").map(|last| String::from_utf8(last).unwrap());
+    let next = last.map_or(0, |last| last.split_once(':').unwrap().0.parse::<u64>().unwrap() + 1);
+    for n in next.. {
         let value = format!("{n}:").repeat(2000);
         let key = format!("key-{}", n % 50);
         for operation in [Operation::Set(key, value.clone().into()), Operation::Set("last".into(), value.into())] {

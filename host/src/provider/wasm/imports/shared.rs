@@ -17,7 +17,7 @@ impl shared_state::Host for HostState {
         if self.log.secrets().are_in(&key) {
             return Err(Error::Invalid("there is a secret in the key, and keys are in every log".into()));
         }
-        let value = Taker { log: &self.log }.shared_value(&key, value).map_err(Error::Failed)?;
+        let value = Taker { log: &self.log }.shared_value(&key, value).map_err(Error::Invalid)?;
         self.shared.set(&key, value).map_err(|refused| match refused {
             Refused::Key => Error::Invalid(refused.to_string()),
             Refused::Keys | Refused::Bytes => Error::Denied(refused.to_string()),
