@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use wharf_tests::{Host, Setup, call, hook, listen, mac};
 
 const SECRET: &str = "It's a Secret to Everybody";
-const MAIN: &str = "ci://octo-org%2Focto-repo/main";
+const MAIN: &str = "ci://octo-org/octo-repo?branch=main";
 
 fn config(settings: &str) -> String {
     format!(
@@ -25,7 +25,10 @@ fn config(settings: &str) -> String {
 }
 
 async fn host(settings: &str) -> Result<Host> {
-    Setup::new().guest("ci").file("secret", SECRET.as_bytes()).config(&config(settings)).start().await
+    let host = Setup::new().guest("ci").file("secret", SECRET.as_bytes()).config(&config(settings)).start().await?;
+    // It is loaded: a webhook does not wait for that, as this does.
+    call(&host, "resources/list", json!({})).await?;
+    Ok(host)
 }
 
 async fn github(host: &Host, event: &str, payload: &Value) -> Result<u16> {
@@ -106,7 +109,7 @@ async fn a_branch_is_announced_at_each_change_and_reads_as_it_stands() -> Result
     github(&host, "workflow_run", &run(3, "test", "main", "bbbb", "completed", Some("success"))).await?;
     ensure!(listener.update().await? == MAIN);
     ensure!(status(&host, MAIN).await?["status"] == "success");
-    while call(&host, "resources/list", json!({})).await?["resources"][0]["uri"] != MAIN {}
+    while call(&host, "resources/list", json!({})).await?["resources"][1]["uri"] != MAIN {}
     Ok(())
 }
 
@@ -128,12 +131,22 @@ async fn the_branch_of_a_fork_is_another_and_one_that_was_deleted_is_gone() -> R
     let mut fork = run(1, "test", "main", "aaaa", "completed", Some("failure"));
     fork["workflow_run"]["head_repository"]["full_name"] = json!("stranger/octo-repo");
     github(&host, "workflow_run", &fork).await?;
-    let of_fork = "ci://octo-org%2Focto-repo/stranger%3Amain";
+    let of_fork = "ci://octo-org/octo-repo?branch=stranger%3Amain";
     ensure!(status(&host, of_fork).await?["status"] == "failure");
     ensure!(text(&host, MAIN).await.is_err());
     github(&host, "workflow_run", &run(2, "test", "topic/x", "aaaa", "in_progress", None)).await?;
-    let topic = "ci://octo-org%2Focto-repo/topic%2Fx";
+    let topic = "ci://octo-org/octo-repo?branch=topic%2Fx";
     ensure!(status(&host, topic).await?["status"] == "running");
+    // Another spelling is told and read as well.
+    let spelled = "ci://octo-org/octo-repo?branch=topic/x";
+    let mut listener = listen(&host, &[spelled.into(), "ci://octo-org/octo-repo".into()]).await?;
+    github(&host, "workflow_run", &run(2, "test", "topic/x", "aaaa", "completed", Some("success"))).await?;
+    let mut told = [listener.update().await?, listener.update().await?];
+    told.sort();
+    ensure!(told == ["ci://octo-org/octo-repo", spelled], "{told:?}");
+    ensure!(status(&host, spelled).await?["status"] == "success");
+    let all = status(&host, "ci://octo-org/octo-repo").await?;
+    ensure!(all["branches"][0]["branch"] == "stranger:main" && all["branches"][1]["status"] == "success", "{all}");
     let delete = json!({ "ref": "topic/x", "ref_type": "branch", "repository": { "full_name": "octo-org/octo-repo" } });
     github(&host, "delete", &delete).await?;
     ensure!(text(&host, topic).await.is_err());
@@ -143,7 +156,7 @@ async fn the_branch_of_a_fork_is_another_and_one_that_was_deleted_is_gone() -> R
 #[tokio::test]
 async fn gitlabs_pipelines_are_understood_and_a_pipeline_may_go_on() -> Result<()> {
     let host = host("").await?;
-    let uri = "ci://group%2Fsub%2Fproject/main";
+    let uri = "ci://group/sub/project?branch=main";
     for (said, expected) in [("pending", "queued"), ("running", "running"), ("failed", "failure"), ("running", "running"), ("success", "success")] {
         ensure!(gitlab(&host, &pipeline(31, "main", said)).await? == 204);
         ensure!(status(&host, uri).await?["status"] == expected, "{said}");

@@ -2,7 +2,11 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use wharf_tests::{Answer, Hooks, Host, Session, Setup, call, hook, listen, mac};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use wharf_tests::{Answer, Hooks, Host, Session, Setup, call, hook, listen, mac, within};
 
 const SECRET: &str = "whsec-0123456789";
 const BUILD: &str = "wharf://state/grants/build";
@@ -154,7 +158,13 @@ async fn a_body_has_four_mib_at_most() -> Result<()> {
     let host = host().await?;
     is(&hook(&host, "/hooks/grants/open", &[], vec![b'x'; 4 << 20]).await?, 502)?;
     is(&hook(&host, "/hooks/grants/open/status/204", &[], vec![b'x'; 4 << 20]).await?, 204)?;
-    is(&hook(&host, "/hooks/grants/open", &[], vec![b'x'; (4 << 20) + 1]).await?, 413)?;
+    // It is refused before it was sent.
+    let mut stream = TcpStream::connect(host.address()).await?;
+    let head = format!("POST /hooks/grants/open HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", host.address(), (4 << 20) + 1);
+    stream.write_all(head.as_bytes()).await?;
+    let mut answer = String::new();
+    within("the refusal", async { Ok(stream.read_to_string(&mut answer).await?) }).await?;
+    ensure!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     let received = hooks(&host).await?;
     ensure!(received == "open POST  4194304\nopen POST /status/204 4194304", "{received}");
     Ok(())

@@ -172,6 +172,32 @@ impl Board {
         Some(Change { key, came, went })
     }
 
+    /// All branches of a project in short, the one that changed last first; none if there are none.
+    pub fn overview(&self, project: &str, markdown: bool) -> Option<String> {
+        let mut branches: Vec<(&String, &Branch)> =
+            self.branches.iter().filter(|((of, _), _)| of == project).map(|((_, name), branch)| (name, branch)).collect();
+        if branches.is_empty() {
+            return None;
+        }
+        branches.sort_by_key(|(_, branch)| std::cmp::Reverse(branch.updated().map(str::to_owned)));
+        if markdown {
+            let mut text = format!("# {project}\n\n");
+            for (name, branch) in branches {
+                let _ = writeln!(text, "- {name}: {}, {}", branch.status().name(), branch.updated().unwrap_or("an unknown time"));
+            }
+            return Some(text);
+        }
+        let short = |(name, branch): (&String, &Branch)| {
+            let newest = branch.newest();
+            serde_json::json!({
+                "branch": name, "status": branch.status(), "sha": newest.map(|run| &run.sha), "commit": branch.title,
+                "url": newest.and_then(|run| run.url.as_ref()), "updated": branch.updated(),
+            })
+        };
+        let whole = serde_json::json!({ "project": project, "branches": branches.into_iter().map(short).collect::<Vec<_>>() });
+        Some(format!("{whole:#}\n"))
+    }
+
     fn oldest(&self) -> Option<(String, String)> {
         self.branches.iter().min_by_key(|(_, branch)| branch.updated().map(str::to_owned)).map(|(key, _)| key.clone())
     }

@@ -1,7 +1,7 @@
 //! `ci`: the build status of each branch, as GitHub Actions and GitLab tell it by webhook, or as their APIs say when they are polled.
 //!
-//! `ci://<project>/<branch>`, each percent-encoded (`ci://wharf%2Fwharf/main`), is JSON, or Markdown with the setting `format = "markdown"`. What
-//! was heard is kept in the store, if one is granted. README.md says how it is set up.
+//! `ci://octo-org/octo-repo?branch=main` is JSON, or Markdown with the setting `format = "markdown"`; `ci://octo-org/octo-repo` has all branches
+//! in short. What was heard is kept in the store, if one is granted. README.md says how it is set up.
 
 mod bindings {
     wit_bindgen::generate!({
@@ -26,7 +26,10 @@ mod payload;
 mod poll;
 mod uri;
 
-use std::cell::RefCell;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use bindings::{
     exports::wharf::provider::{
@@ -46,9 +49,10 @@ use self::{
     board::{Board, Branch},
     payload::News,
     poll::Source,
+    uri::Key,
 };
 
-const TEMPLATE: &str = "ci://{project}/{branch}";
+const TEMPLATE: &str = "ci://{+project}{?branch}";
 /// What keys in the store begin with; a URI follows.
 const KEPT: &str = "branch ";
 /// Suggestions that the host passes on.
@@ -62,6 +66,8 @@ struct State {
     /// Only these, if there are some.
     projects: Vec<String>,
     keeps: bool,
+    /// What somebody subscribed to, however it is spelled.
+    subscribed: BTreeMap<String, Key>,
 }
 
 thread_local! {
@@ -81,8 +87,8 @@ fn begin() -> State {
             state.keeps = true;
             for key in keys {
                 let kept = store::get(&key).ok().flatten().and_then(|value| serde_json::from_slice::<Branch>(&value).ok());
-                if let (Some(branch), Some(name)) = (kept, uri::parse(&key[KEPT.len()..])) {
-                    state.board.branches.insert(name, branch);
+                if let (Some(kept), Some((project, Some(branch)))) = (kept, uri::parse(&key[KEPT.len()..])) {
+                    state.board.branches.insert((project, branch), kept);
                 }
             }
         }
@@ -115,7 +121,7 @@ impl State {
                     self.forget(went);
                 }
                 self.keep(&change.key);
-                announce::updated(&[uri::of(&change.key)]);
+                self.announce(&change.key);
                 if change.came {
                     announce::list_changed();
                 }
@@ -138,18 +144,30 @@ impl State {
             return;
         }
         let value = self.board.branches.get(key).and_then(|branch| serde_json::to_vec(branch).ok()).unwrap_or_default();
-        if let Err(error) = store::set(&format!("{KEPT}{}", uri::of(key)), &value) {
-            eprintln!("{} is not kept: {error:?}", uri::of(key));
+        if let Err(error) = store::set(&kept(key), &value) {
+            eprintln!("{} is not kept: {error:?}", kept(key));
         }
     }
 
     fn forget(&self, key: &(String, String)) {
         if self.keeps {
-            let _ = store::remove(&format!("{KEPT}{}", uri::of(key)));
+            let _ = store::remove(&kept(key));
         }
-        announce::updated(&[uri::of(key)]);
+        self.announce(key);
         announce::list_changed();
     }
+
+    fn announce(&self, (project, branch): &(String, String)) {
+        let keys = [(project.clone(), Some(branch.clone())), (project.clone(), None)];
+        let listed = keys.iter().map(uri::of);
+        let others = self.subscribed.iter().filter(|(_, key)| keys.contains(key)).map(|(uri, _)| uri.clone());
+        announce::updated(&listed.chain(others).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// Where it is in the store.
+fn kept((project, branch): &(String, String)) -> String {
+    format!("{KEPT}{}", uri::of(&(project.clone(), Some(branch.clone()))))
 }
 
 struct Ci;
@@ -160,18 +178,23 @@ impl resources::Guest for Ci {
         let resources = with(|state| {
             let mime_type = mime_type(state.markdown);
             // Nothing that changes with each run: the list is the same as long as the branches are.
-            let info = |key: &(String, String)| ResourceInfo {
+            let info = |key: &Key| ResourceInfo {
                 uri: uri::of(key),
-                name: format!("{} {}", key.0, key.1),
+                name: key.1.as_ref().map_or_else(|| key.0.clone(), |branch| format!("{} {branch}", key.0)),
                 title: None,
-                description: Some("Build status of the branch's newest commit, and the last run of each workflow".into()),
+                description: Some(match key.1 {
+                    Some(_) => "Build status of the branch's newest commit, and the last run of each workflow".into(),
+                    None => "Build status of all branches".into(),
+                }),
                 mime_type: Some(mime_type.into()),
                 size: None,
                 icons: None,
                 annotations: None,
                 meta_json: None,
             };
-            state.board.branches.keys().map(info).collect()
+            let projects: BTreeSet<Key> = state.board.branches.keys().map(|(project, _)| (project.clone(), None)).collect();
+            let branches = state.board.branches.keys().map(|(project, branch)| (project.clone(), Some(branch.clone())));
+            projects.into_iter().chain(branches).map(|key| info(&key)).collect()
         });
         Ok(ResourcePage { resources, next_cursor: None, reuse: Some(Reuse::UntilAnnounced) })
     }
@@ -181,7 +204,7 @@ impl resources::Guest for Ci {
             uri_template: TEMPLATE.into(),
             name: "build status".into(),
             title: Some("Build status of a branch".into()),
-            description: Some("project: owner/name as GitHub or GitLab has it; branch: its name. Both percent-encoded.".into()),
+            description: Some("project: owner/name as GitHub or GitLab has it. branch: its name; without it, all branches in short.".into()),
             mime_type: Some(with(|state| mime_type(state.markdown)).into()),
             icons: None,
             annotations: None,
@@ -192,6 +215,9 @@ impl resources::Guest for Ci {
     fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
         let key = uri::parse(&request.uri).ok_or(Error::NotFound)?;
         let text = with(|state| {
+            let (project, branch) = key;
+            let Some(branch) = branch else { return state.board.overview(&project, state.markdown).ok_or(Error::NotFound) };
+            let key = (project, branch);
             let branch = state.board.branches.get(&key).ok_or(Error::NotFound)?;
             Ok(if state.markdown { branch.markdown(&key.0, &key.1) } else { branch.json(&key.0, &key.1) })
         })?;
@@ -208,10 +234,14 @@ fn mime_type(markdown: bool) -> &'static str {
 impl subscriptions::Guest for Ci {
     /// Also for a branch that was not built yet.
     fn subscribe(uri: String, _matched: Option<TemplateMatch>) -> Result<(), Error> {
-        uri::parse(&uri).map(drop).ok_or(Error::NotFound)
+        let key = uri::parse(&uri).ok_or(Error::NotFound)?;
+        with(|state| state.subscribed.insert(uri, key));
+        Ok(())
     }
 
-    fn unsubscribe(_uri: String) {}
+    fn unsubscribe(uri: String) {
+        with(|state| state.subscribed.remove(&uri));
+    }
 }
 
 impl completions::Guest for Ci {

@@ -1,16 +1,27 @@
-//! `ci://<project>/<branch>`, each percent-encoded.
+//! `ci://<project>?branch=<branch>`, and `ci://<project>` for all branches of it.
 
 const SCHEME: &str = "ci://";
+const BRANCH: &str = "branch=";
 
-pub fn of((project, branch): &(String, String)) -> String {
-    format!("{SCHEME}{}/{}", encode(project), encode(branch))
+/// A project, and one of its branches or all.
+pub type Key = (String, Option<String>);
+
+/// As the list has it.
+pub fn of((project, branch): &Key) -> String {
+    let project: Vec<String> = project.split('/').map(encode).collect();
+    let query = branch.as_ref().map_or(String::new(), |branch| format!("?{BRANCH}{}", encode(branch)));
+    format!("{SCHEME}{}{query}", project.join("/"))
 }
 
-/// None if it is none, or not spelled as [`of`] does.
-pub fn parse(uri: &str) -> Option<(String, String)> {
-    let (project, branch) = uri.strip_prefix(SCHEME)?.split_once('/')?;
-    let key = (decode(project)?, decode(branch)?);
-    (!key.0.is_empty() && !key.1.is_empty() && of(&key) == uri).then_some(key)
+/// However it is spelled: a branch's slash need not be encoded.
+pub fn parse(uri: &str) -> Option<Key> {
+    let rest = uri.strip_prefix(SCHEME)?;
+    let (project, branch) = match rest.split_once('?') {
+        Some((project, query)) => (project, Some(decode(query.strip_prefix(BRANCH)?)?)),
+        None => (rest, None),
+    };
+    let project = decode(project)?;
+    (!project.is_empty() && branch.as_ref().is_none_or(|branch| !branch.is_empty())).then_some((project, branch))
 }
 
 /// All but unreserved characters (RFC 3986 §2.3).

@@ -171,6 +171,9 @@ impl Compiled {
         let rights = self.runtime.rights(&spec).await;
         let log = GuestLog::new(spec.name.clone(), rights.secrets().clone());
         rights.secrets().missing().iter().for_each(|missing| log.warn(missing));
+        if !spec.grants.webhooks.is_empty() && !self.offers.webhooks {
+            log.warn("wharf.toml grants it webhooks, and it takes none: it does not export wharf:provider/webhook-handler");
+        }
         let shared = Arc::new(SharedState::new(&spec.name, spec.expose.clone(), announcer.clone()));
         actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, shared, wake: Arc::default() }).await
     }

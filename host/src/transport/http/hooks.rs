@@ -159,13 +159,14 @@ fn may_have(name: &HeaderName) -> bool {
 }
 
 fn answer(HookAnswer { status, headers, body, retry_after }: HookAnswer) -> Response<Body> {
-    let Some(headers) = headers_of(headers).filter(|_| body.len() <= ANSWER_BYTES) else {
-        return text(StatusCode::BAD_GATEWAY, "the provider's answer is too large");
-    };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     // RFC 9110: these have no content.
     let bare = [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
-    let mut response = Response::new(if bare { Body::empty() } else { Body::from(body) });
+    let body = if bare { Bytes::new() } else { body };
+    let Some(headers) = headers_of(headers).filter(|_| body.len() <= ANSWER_BYTES) else {
+        return text(StatusCode::BAD_GATEWAY, "the provider's answer is too large");
+    };
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     // A page that a provider answers with is nobody: not the host's own origin, which may speak MCP with it.
