@@ -20,9 +20,9 @@ use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use agents::{ARGUMENTS, Agent, PLUGINS, URL, agents, plain_json, read_configuration};
 pub use client::{Listener, Session, call, listen, stall};
-pub use hook::{Answer, Hooks, hook, mac};
 pub use command::{Output, wharf};
 pub use dialogue::{Dialogue, Transport, dialogues};
+pub use hook::{Answer, Hooks, hook, mac};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use pattern::matches;

@@ -102,7 +102,10 @@ async fn a_branch_is_announced_at_each_change_and_reads_as_it_stands() -> Result
     ensure!(listener.update().await? == MAIN);
     let read = status(&host, MAIN).await?;
     ensure!(read["status"] == "failure" && read["sha"] == "aaaa" && read["commit"] == "Commit aaaa", "{read}");
-    ensure!(read["updated"] == "2026-11-30T12:05:00Z" && read["runs"][1]["url"] == "https://github.com/octo-org/octo-repo/actions/runs/1", "{read}");
+    ensure!(
+        read["updated"] == "2026-11-30T12:05:00Z" && read["runs"][1]["url"] == "https://github.com/octo-org/octo-repo/actions/runs/1",
+        "{read}"
+    );
     // News that comes late changes nothing; a newer commit does.
     github(&host, "workflow_run", &run(1, "test", "main", "aaaa", "in_progress", None)).await?;
     ensure!(status(&host, MAIN).await? == read);
@@ -157,7 +160,9 @@ async fn the_branch_of_a_fork_is_another_and_one_that_was_deleted_is_gone() -> R
 async fn gitlabs_pipelines_are_understood_and_a_pipeline_may_go_on() -> Result<()> {
     let host = host("").await?;
     let uri = "ci://group/sub/project?branch=main";
-    for (said, expected) in [("pending", "queued"), ("running", "running"), ("failed", "failure"), ("running", "running"), ("success", "success")] {
+    for (said, expected) in
+        [("pending", "queued"), ("running", "running"), ("failed", "failure"), ("running", "running"), ("success", "success")]
+    {
         ensure!(gitlab(&host, &pipeline(31, "main", said)).await? == 204);
         ensure!(status(&host, uri).await?["status"] == expected, "{said}");
     }

@@ -73,7 +73,9 @@ async fn a_webhook_reaches_its_provider_as_it_was_sent_and_its_sender_gets_the_a
 #[tokio::test]
 async fn what_is_not_there_and_what_is_not_granted_are_the_same_404() -> Result<()> {
     let host = host().await?;
-    for path in ["/hooks/grants/none", "/hooks/none/open", "/hooks/grants", "/hooks/grants/", "/hooks/", "/hooks/grants/op%65n", "/hooks/../mcp"] {
+    for path in
+        ["/hooks/grants/none", "/hooks/none/open", "/hooks/grants", "/hooks/grants/", "/hooks/", "/hooks/grants/op%65n", "/hooks/../mcp"]
+    {
         let answer = hook(&host, path, &[], "x").await?;
         is(&answer, 404)?;
         ensure!(answer.body.is_empty(), "{answer:?}");
@@ -100,7 +102,10 @@ async fn a_web_page_reaches_no_webhook() -> Result<()> {
         }
     }
     // One of this machine may, as with /mcp.
-    is(&sender.send("POST", "/hooks/grants/open", &[("origin", "http://localhost:3000"), ("sec-fetch-site", "same-site")], "").await?, 200)?;
+    is(
+        &sender.send("POST", "/hooks/grants/open", &[("origin", "http://localhost:3000"), ("sec-fetch-site", "same-site")], "").await?,
+        200,
+    )?;
     ensure!(hooks(&host).await? == "open POST  0");
     Ok(())
 }
@@ -108,7 +113,9 @@ async fn a_web_page_reaches_no_webhook() -> Result<()> {
 #[tokio::test]
 async fn a_wrong_a_missing_and_a_replayed_signature_are_refused_before_the_guest_sees_anything() -> Result<()> {
     let host = host().await?;
-    let github = async |body: &str, signature: &str| hook(&host, "/hooks/grants/github", &[("x-hub-signature-256", signature)], body.to_owned()).await;
+    let github = async |body: &str, signature: &str| {
+        hook(&host, "/hooks/grants/github", &[("x-hub-signature-256", signature)], body.to_owned()).await
+    };
     let right = |body: &str| format!("sha256={}", mac(SECRET, body));
     is(&hook(&host, "/hooks/grants/github", &[], "a").await?, 401)?;
     is(&github("a", "sha256=").await?, 401)?;
@@ -207,7 +214,10 @@ async fn ten_thousand_webhooks_at_once_cost_the_others_nothing() -> Result<()> {
         failed += statuses[2];
     }
     let allowed = 200 + 50 * (began.elapsed().as_secs() as usize + 1);
-    ensure!(failed == 0 && taken >= 200 && taken <= allowed && taken + refused == SENDERS * EACH, "{taken} taken, {refused} refused, {failed}");
+    ensure!(
+        failed == 0 && taken >= 200 && taken <= allowed && taken + refused == SENDERS * EACH,
+        "{taken} taken, {refused} refused, {failed}"
+    );
     // Each that was taken is handed over.
     while hooks(&host).await?.lines().count() < taken {}
     Ok(())

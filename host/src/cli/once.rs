@@ -21,7 +21,8 @@ use super::{
 pub(super) fn ask<T>(sources: SourceArgs, question: impl AsyncFnOnce(&Host) -> Result<T>) -> Result<T> {
     let Sources { config, plugins, file } = sources.read()?;
     run_to_end(async {
-        let builder = Host::builder().config(config).config_file(file).plugins(&plugins).watch(Watch::Off).compilation(compile::compilation());
+        let builder =
+            Host::builder().config(config).config_file(file).plugins(&plugins).watch(Watch::Off).compilation(compile::compilation());
         let host = builder.on_report(report).start().await?;
         complain(&plugins, host.plan());
         host.loaded().await;

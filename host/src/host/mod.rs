@@ -215,8 +215,10 @@ impl Builder {
         }
         let server = Arc::new(server);
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
-        let stores = Stores::new(state_folder.or_else(Stores::folder_of_user), file.as_ref().map_or_else(String::new, ConfigFile::identity));
-        let loader = Loader::new(Runtime::keeping(compilation, stores)?, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ())));
+        let stores =
+            Stores::new(state_folder.or_else(Stores::folder_of_user), file.as_ref().map_or_else(String::new, ConfigFile::identity));
+        let loader =
+            Loader::new(Runtime::keeping(compilation, stores)?, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ())));
         let loader = Arc::new(loader);
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();

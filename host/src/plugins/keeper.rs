@@ -166,13 +166,18 @@ impl Keeper {
             provider.inherit(&**before);
         }
         drop(before);
-        let Some(change) = catalog.publish_generation(prepared) else { return Ok(None) };
+        // Before it is published: whoever sees it in the lists can reach it by its name too.
         let before = self.serving.lock().replace(provider.clone());
+        let change = catalog.publish_generation(prepared);
+        if change.is_none() {
+            drop(self.serving.lock().take());
+        }
         if let Some(before) = before {
             // Their senders have their answers, and nobody waits for this.
             before.take_queued().into_iter().for_each(|request| drop(provider.receive(request, true)));
             drain(&planned.spec, before);
         }
+        let Some(change) = change else { return Ok(None) };
         tracing::debug!(provider = %planned.spec.name, ?timings, generation = self.generation, "serves");
         Ok(Some(Loaded { generation: self.generation, replaced, resources, templates, subscriptions, lists, change, timings }))
     }

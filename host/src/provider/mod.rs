@@ -24,8 +24,8 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 pub use error::Error;
 pub use events::{Announcer, EventQueue, Occurrence, ProviderEvent, Updated};
-pub use ledger::{Ledger, Moment};
 use grants::webhooks::Gate;
+pub use ledger::{Ledger, Moment};
 use shared_state::SharedState;
 pub use types::{
     Annotations, Body, Completion, CompletionRequest, Contents, Icon, IconTheme, ReadRequest, Reading, ResourceInfo, ResourcePage, Reuse,

@@ -267,7 +267,8 @@ struct News {
 
 impl News {
     fn between(before: &SharedValue, after: &SharedValue) -> Self {
-        let list = |value: &SharedValue| (value.title.clone(), value.description.clone(), value.mime_type.clone(), value.annotations.clone());
+        let list =
+            |value: &SharedValue| (value.title.clone(), value.description.clone(), value.mime_type.clone(), value.annotations.clone());
         let list = list(before) != list(after);
         Self { content: list || before.body != after.body, list }
     }

@@ -340,7 +340,10 @@ async fn a_secret_is_in_no_line_of_the_log_and_in_no_error_whatever_the_guest_do
     ] {
         assert!(log.iter().any(|line| line.contains(wanted)), "{wanted}: {log:#?}");
     }
-    assert!(log.iter().any(|line| line.contains("it is [redacted]") && line.contains("panicked") || line == "|stderr|it is [redacted]"), "{log:#?}");
+    assert!(
+        log.iter().any(|line| line.contains("it is [redacted]") && line.contains("panicked") || line == "|stderr|it is [redacted]"),
+        "{log:#?}"
+    );
     assert!(said.iter().any(|(what, said)| *what == "fail/TOKEN" && said.contains("it is [redacted]")));
 }
 

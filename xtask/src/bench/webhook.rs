@@ -59,7 +59,13 @@ pub fn measure(repo: &Repo) -> Result<()> {
     let mut times = times(&address)?;
     times.sort();
     let at = |share: usize| times[(times.len() - 1) * share / 100].as_secs_f64() * 1000.0;
-    println!("webhook to updated, {ROUNDS} times: p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, longest {:.2} ms", at(50), at(90), at(99), at(100));
+    println!(
+        "webhook to updated, {ROUNDS} times: p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, longest {:.2} ms",
+        at(50),
+        at(90),
+        at(99),
+        at(100)
+    );
     Ok(())
 }
 

@@ -216,7 +216,9 @@ mod tests {
         let grants = Arc::new(Grants { env, ..Grants::default() });
         let rights = rights().with(grants.clone(), Arc::new(Secrets::read(&grants)));
         // Also where the cut goes through it.
-        for need in [Need::Host(format!("https://a/?{}hunter22", "b".repeat(SHOWN - 14))), Need::Address("hunter22".into(), "hunter22".into())] {
+        for need in
+            [Need::Host(format!("https://a/?{}hunter22", "b".repeat(SHOWN - 14))), Need::Address("hunter22".into(), "hunter22".into())]
+        {
             let message = rights.deny(need);
             assert!(!message.contains("hunt"), "{message}");
         }

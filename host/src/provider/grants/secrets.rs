@@ -61,7 +61,8 @@ impl Secrets {
             this.webhooks.push((name.clone(), secret.ok()));
         }
         let all = this.environment.iter().map(|(_, value)| value).chain(this.webhooks.iter().filter_map(|(_, secret)| secret.as_ref()));
-        let mut hidden: Vec<String> = all.flat_map(|secret| pieces(secret)).collect::<BTreeSet<_>>().into_iter().map(str::to_owned).collect();
+        let mut hidden: Vec<String> =
+            all.flat_map(|secret| pieces(secret)).collect::<BTreeSet<_>>().into_iter().map(str::to_owned).collect();
         hidden.sort_by_key(|piece| std::cmp::Reverse(piece.len()));
         this.hidden = hidden;
         this
@@ -207,22 +208,19 @@ mod tests {
             file(&folder, "a", b"one\n"),
             file(&folder, "b", b"two\r\n"),
             file(&folder, "c", b" three \n\n"),
-            Secret::Env("CARGO_PKG_NAME".into()),
+            Secret::Env("PATH".into()),
         ]);
         let secrets = Secrets::read(&grants);
         let values: Vec<&str> = secrets.environment().iter().map(|(_, value)| value.as_str()).collect();
-        assert_eq!(values, ["one", "two", " three \n", "wharf"]);
+        assert_eq!(values, ["one", "two", " three \n", &std::env::var("PATH").unwrap()]);
         assert!(secrets.missing().is_empty());
     }
 
     #[test]
     fn what_is_missing_is_left_out_and_named() {
         let folder = tempfile::tempdir().unwrap();
-        let signed = |name: &str, secret| Webhook {
-            name: name.into(),
-            signed: Some(Signed { signature: Signature::Github, secret }),
-            queue: false,
-        };
+        let signed =
+            |name: &str, secret| Webhook { name: name.into(), signed: Some(Signed { signature: Signature::Github, secret }), queue: false };
         let mut grants = env(vec![
             Secret::Env("WHARF_NO_SUCH_VARIABLE".into()),
             Secret::File(folder.path().join("none")),
@@ -236,7 +234,9 @@ mod tests {
         assert_eq!(secrets.environment().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["V3"]);
         assert_eq!((secrets.of_webhook("push"), secrets.of_webhook("other"), secrets.of_webhook("x")), (None, None, None));
         let said = secrets.missing().join("\n");
-        for wanted in ["V0 is left out: the variable WHARF_NO", "/none cannot be read", "V2", "V4", "V5", "\"push\" takes nothing", "is empty"] {
+        for wanted in
+            ["V0 is left out: the variable WHARF_NO", "/none cannot be read", "V2", "V4", "V5", "\"push\" takes nothing", "is empty"]
+        {
             assert!(said.contains(wanted), "{wanted}: {said}");
         }
         assert_eq!(secrets.missing().len(), 7);
@@ -283,7 +283,9 @@ mod tests {
     #[test]
     fn a_secret_that_has_begun_is_seen() {
         let secrets = of(&["hunter22", "secret"]);
-        for (bytes, begun) in [("", 0), ("x", 0), ("h", 1), ("xhunt", 4), ("hunter2", 7), ("hunter22", 0), ("sehunter2s", 1), ("hunter2se", 2)] {
+        for (bytes, begun) in
+            [("", 0), ("x", 0), ("h", 1), ("xhunt", 4), ("hunter2", 7), ("hunter22", 0), ("sehunter2s", 1), ("hunter2se", 2)]
+        {
             assert_eq!(secrets.begun_in(bytes.as_bytes()), begun, "{bytes}");
         }
     }

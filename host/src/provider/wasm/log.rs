@@ -52,11 +52,14 @@ struct State {
 impl GuestLog {
     /// Writes to the host's log, under this name, without these.
     pub fn new(provider: Arc<str>, secrets: Arc<Secrets>) -> Self {
-        Self::with_sink(secrets, Box::new(move |from, line| match from {
-            From::Host => tracing::warn!(provider = &*provider, "{line}"),
-            From::Stdout => tracing::info!(provider = &*provider, stream = "stdout", "{line}"),
-            From::Stderr => tracing::info!(provider = &*provider, stream = "stderr", "{line}"),
-        }))
+        Self::with_sink(
+            secrets,
+            Box::new(move |from, line| match from {
+                From::Host => tracing::warn!(provider = &*provider, "{line}"),
+                From::Stdout => tracing::info!(provider = &*provider, stream = "stdout", "{line}"),
+                From::Stderr => tracing::info!(provider = &*provider, stream = "stderr", "{line}"),
+            }),
+        )
     }
 
     /// What is not to be seen in it.

@@ -124,7 +124,10 @@ impl Desk {
             }
         };
         drop(reading);
-        let headers = head.headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), str::from_utf8(value.as_bytes()).ok()?.to_owned())));
+        let headers = head
+            .headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str().to_owned(), str::from_utf8(value.as_bytes()).ok()?.to_owned())));
         let hook = Hook { provider, name, method: head.method.as_str().to_owned(), path_and_query, headers: headers.collect(), body };
         answer(self.hooks.receive(hook).await)
     }
@@ -149,10 +152,23 @@ fn parts(uri: &axum::http::Uri) -> Option<(String, String, String)> {
 fn may_have(name: &HeaderName) -> bool {
     const NOT: [&str; 17] = [
         // RFC 9110 §7.6.1 and RFC 9112: the connection's.
-        "connection", "content-length", "date", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding",
-        "upgrade", "alt-svc",
+        "connection",
+        "content-length",
+        "date",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "alt-svc",
         // The origin's.
-        "clear-site-data", "content-security-policy", "content-security-policy-report-only", "service-worker-allowed", "set-cookie",
+        "clear-site-data",
+        "content-security-policy",
+        "content-security-policy-report-only",
+        "service-worker-allowed",
+        "set-cookie",
         "strict-transport-security",
     ];
     !NOT.contains(&name.as_str()) && !name.as_str().starts_with("access-control-")
@@ -240,7 +256,8 @@ mod tests {
             answer(HookAnswer { status: 200, headers, body: vec![0; body].into(), retry_after: None }).status().as_u16()
         };
         assert_eq!((status(ANSWER_HEADERS, ANSWER_BYTES), status(ANSWER_HEADERS + 1, 0), status(0, ANSWER_BYTES + 1)), (200, 502, 502));
-        let long = answer(HookAnswer { headers: vec![("x".into(), "a".repeat(ANSWER_HEADER_BYTES))], status: 200, ..HookAnswer::default() });
+        let long =
+            answer(HookAnswer { headers: vec![("x".into(), "a".repeat(ANSWER_HEADER_BYTES))], status: 200, ..HookAnswer::default() });
         assert_eq!(long.status().as_u16(), 502);
         let bare = answer(HookAnswer { status: 204, body: "x".into(), ..HookAnswer::default() });
         assert!(bare.body().is_end_stream());

@@ -122,7 +122,8 @@ impl Writing<'_> {
     /// Another value, or none, under a key, and the owner's sum with it.
     fn put(&self, owner: &Owner, quota: u64, key: &str, value: Option<&[u8]>) -> Result<(), StoreError> {
         let names = (&*owner.scope, &*owner.provider);
-        let known = self.0.prepare_cached("SELECT id, bytes FROM owner WHERE scope = ?1 AND provider = ?2")?.query_row(names, sum).optional()?;
+        let known =
+            self.0.prepare_cached("SELECT id, bytes FROM owner WHERE scope = ?1 AND provider = ?2")?.query_row(names, sum).optional()?;
         let (id, bytes) = match (known, value) {
             (Some(known), _) => known,
             (None, None) => return Ok(()),
@@ -162,9 +163,8 @@ fn sum(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, i64)> {
 }
 
 fn get(connection: &Connection, owner: &Owner, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT value FROM entry JOIN owner ON owner.id = entry.owner WHERE scope = ?1 AND provider = ?2 AND key = ?3",
-    )?;
+    let mut statement = connection
+        .prepare_cached("SELECT value FROM entry JOIN owner ON owner.id = entry.owner WHERE scope = ?1 AND provider = ?2 AND key = ?3")?;
     Ok(statement.query_row((&*owner.scope, &*owner.provider, key.as_bytes()), |row| row.get(0)).optional()?)
 }
 

@@ -220,7 +220,11 @@ fn a_file_that_is_none_of_ours_is_left_alone_and_the_error_says_what_to_do() {
     let kept = kept();
     let folder = kept.folder.path().join("state");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(path(&folder), "this is a letter, and no store, of more than a hundred bytes, so that no header of anything is in it; really").unwrap();
+    std::fs::write(
+        path(&folder),
+        "this is a letter, and no store, of more than a hundred bytes, so that no header of anything is in it; really",
+    )
+    .unwrap();
     assert!(matches!(kept.set("a", b"1"), Err(StoreError::Disk(reason)) if reason.contains("store.db: it is damaged: move it away")));
     std::fs::remove_file(path(&folder)).unwrap();
     kept.set("a", b"1").unwrap();
@@ -273,7 +277,8 @@ fn check_all(folder: &Path) -> u64 {
     };
     let last = number("last");
     assert!(keys.iter().all(|key| number(key) <= last + 1));
-    let sound: String = rusqlite::Connection::open(path(folder)).unwrap().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    let sound: String =
+        rusqlite::Connection::open(path(folder)).unwrap().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok");
     last
 }
@@ -315,7 +320,8 @@ fn a_full_disk_fails_the_call_and_damages_nothing() {
     check_all(folder.path());
 
     let disk = tempfile::tempdir().unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "wharf-test"]).arg(disk.path()).stderr(Stdio::null()).status();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "wharf-test"]).arg(disk.path()).stderr(Stdio::null()).status();
     if !mounted.is_ok_and(|status| status.success()) {
         return;
     }

@@ -75,7 +75,14 @@ pub struct Memory(Mutex<State>);
 
 impl Default for Memory {
     fn default() -> Self {
-        Self(Mutex::new(State { credit: BURST.into(), filled: Instant::now(), taken: HashSet::new(), until: VecDeque::new(), told: None, untold: 0 }))
+        Self(Mutex::new(State {
+            credit: BURST.into(),
+            filled: Instant::now(),
+            taken: HashSet::new(),
+            until: VecDeque::new(),
+            told: None,
+            untold: 0,
+        }))
     }
 }
 
@@ -222,13 +229,7 @@ mod tests {
 
     fn request(body: &str, headers: &[(&str, &str)]) -> WebhookRequest {
         let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        WebhookRequest {
-            name: "push".into(),
-            method: "POST".into(),
-            path_and_query: String::new(),
-            headers,
-            body: body.to_owned().into(),
-        }
+        WebhookRequest { name: "push".into(), method: "POST".into(), path_and_query: String::new(), headers, body: body.to_owned().into() }
     }
 
     fn signed(body: &str) -> WebhookRequest {

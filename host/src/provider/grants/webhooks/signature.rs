@@ -49,7 +49,8 @@ fn stripe(key: &[u8], given: &str, body: &[u8], now: Duration) -> Check {
     let mut times = fields().filter(|(name, _)| *name == "t");
     let (Some((_, time)), None) = (times.next(), times.next()) else { return Err("its Stripe-Signature has not one time") };
     let seconds: u64 = time.parse().map_err(|_| "the time in its Stripe-Signature is no number")?;
-    let proof = fields().filter(|(name, _)| *name == "v1").map(|(_, mac)| verify(key, &[time.as_bytes(), b".", body], mac)).find(Result::is_ok);
+    let proof =
+        fields().filter(|(name, _)| *name == "v1").map(|(_, mac)| verify(key, &[time.as_bytes(), b".", body], mac)).find(Result::is_ok);
     let proof = proof.ok_or("its Stripe-Signature is another")??;
     // Only a time that is signed is worth a word.
     if now.abs_diff(Duration::from_secs(seconds)) > TOLERANCE {
@@ -180,7 +181,8 @@ mod tests {
     fn stripes_signature_is_of_its_time_and_of_the_body_and_five_minutes_old_at_most() {
         let now = 1_800_000_000_u64;
         let sign = |time: u64| hex(&mac(b"whsec", &[time.to_string().as_bytes(), b".", b"{}"]));
-        let check = |header: &str| check(&Signature::Stripe, "whsec", &request("{}", &[("stripe-signature", header)]), Duration::from_secs(now));
+        let check =
+            |header: &str| check(&Signature::Stripe, "whsec", &request("{}", &[("stripe-signature", header)]), Duration::from_secs(now));
         let old = "0".repeat(64);
         for time in [now, now - 300, now + 300] {
             assert!(check(&format!("t={time},v1={}", sign(time))).is_ok());
