@@ -204,7 +204,9 @@ impl resources::Guest for Ci {
             uri_template: TEMPLATE.into(),
             name: "build status".into(),
             title: Some("Build status of a branch".into()),
-            description: Some("project: owner/name as GitHub or GitLab has it. branch: its name; without it, all branches in short.".into()),
+            description: Some(
+                "project: owner/name as GitHub or GitLab has it. branch: its name; without it, all branches in short.".into(),
+            ),
             mime_type: Some(with(|state| mime_type(state.markdown)).into()),
             icons: None,
             annotations: None,
@@ -249,7 +251,8 @@ impl completions::Guest for Ci {
         let CompletionRequest { argument, value, known, .. } = request;
         let project = known.into_iter().find(|(name, _)| name == "project").map(|(_, project)| project);
         let mut values: Vec<String> = with(|state| {
-            let of_project = state.board.branches.keys().filter(|(of, _)| argument == "project" || project.as_ref().is_none_or(|project| project == of));
+            let of_project =
+                state.board.branches.keys().filter(|(of, _)| argument == "project" || project.as_ref().is_none_or(|project| project == of));
             of_project.map(|(project, branch)| if argument == "project" { project.clone() } else { branch.clone() }).collect()
         });
         values.retain(|found| found.starts_with(&value));
@@ -267,7 +270,9 @@ impl webhook_handler::Guest for Ci {
         let news = match (header("x-github-event"), header("x-gitlab-event")) {
             (Some(event), _) => payload::github(event, &request.body),
             (None, Some(_)) => payload::gitlab(&request.body),
-            (None, None) => Err("neither X-GitHub-Event nor X-Gitlab-Event: send webhooks of GitHub (content type application/json) or GitLab".into()),
+            (None, None) => {
+                Err("neither X-GitHub-Event nor X-Gitlab-Event: send webhooks of GitHub (content type application/json) or GitLab".into())
+            }
         };
         match news {
             Ok(news) => {

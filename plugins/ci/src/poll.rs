@@ -62,7 +62,8 @@ impl Source {
         let token = |name: &str| std::env::var(name).ok().filter(|token| !token.is_empty());
         let (url, headers) = match self.kind {
             Kind::Github => {
-                let url = format!("{}/repos/{}/actions/runs?per_page={PER_PAGE}", base("github-api", "https://api.github.com"), self.project);
+                let url =
+                    format!("{}/repos/{}/actions/runs?per_page={PER_PAGE}", base("github-api", "https://api.github.com"), self.project);
                 let mut headers = vec![
                     ("accept".to_owned(), "application/vnd.github+json".to_owned()),
                     ("x-github-api-version".to_owned(), "2022-11-28".to_owned()),

@@ -22,6 +22,7 @@ mod component;
 mod convert;
 mod drive;
 pub mod engine;
+mod handle;
 mod health;
 mod imports;
 mod inbox;
@@ -38,10 +39,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::config::{Expose, Grants};
 
-pub use actor::{CALLS, WasmProvider};
+pub use actor::CALLS;
 pub use compile::{CacheFolder, Compilation, Compiler, Fingerprint, Strategy};
 pub use component::{Compiled, LoadError, MAX_FILE_BYTES};
 pub use engine::{Runtime, RuntimeError};
+pub use handle::WasmProvider;
 pub use limits::Limits;
 
 /// What the user decided about one provider.

@@ -171,7 +171,9 @@ impl resources::Guest for Grants {
             }
             ["list", name] => {
                 let uri = format!("grants://{}", variable(name)?);
-                STATE.with_borrow_mut(|state| state.listed = vec![uri, "wharf://state/grants/forged".into(), "wharf://state/other/x".into()]);
+                STATE.with_borrow_mut(|state| {
+                    state.listed = vec![uri, "wharf://state/grants/forged".into(), "wharf://state/other/x".into()]
+                });
                 announce::list_changed();
                 "listed".into()
             }
@@ -197,7 +199,9 @@ impl webhook_handler::Guest for Grants {
         let WebhookRequest { name, method, path_and_query, headers, body } = request;
         let text = String::from_utf8_lossy(&body).into_owned();
         let own = headers.iter().filter(|(name, _)| name.starts_with("x-own")).map(|(name, value)| format!(" {name}={value}"));
-        STATE.with_borrow_mut(|state| state.hooks.push(format!("{name} {method} {path_and_query} {}{}", body.len(), own.collect::<String>())));
+        STATE.with_borrow_mut(|state| {
+            state.hooks.push(format!("{name} {method} {path_and_query} {}{}", body.len(), own.collect::<String>()))
+        });
         announce::updated(&["grants://hooks".into()]);
         let parts: Vec<&str> = path_and_query.split('/').collect();
         let mut status = 200;

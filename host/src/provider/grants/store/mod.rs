@@ -126,9 +126,10 @@ impl Stores {
         check(operation)?;
         let Some(mut file) = self.file.try_lock() else { return Err(StoreError::Busy) };
         // Opening it waits for the disk.
-        let file = file.as_mut().ok_or(StoreError::Busy)?;
-        file.wait_for(Duration::ZERO)?;
-        self.carry_out(file, owner, quota, operation)
+        if file.is_none() {
+            return Err(StoreError::Busy);
+        }
+        self.carry_out(&mut file, Duration::ZERO, owner, quota, operation)
     }
 
     /// Carries it out, and waits as long as [`BUSY`] for others. Blocks.
@@ -141,13 +142,24 @@ impl Stores {
         if file.is_none() {
             *file = Some(File::open(self.folder.as_deref().ok_or(StoreError::NoFolder)?)?);
         }
-        let Some(file) = file.as_mut() else { return Err(StoreError::Busy) };
-        file.wait_for(BUSY)?;
-        self.carry_out(file, owner, quota, operation)
+        self.carry_out(&mut file, BUSY, owner, quota, operation)
     }
 
-    fn carry_out(&self, file: &mut File, owner: &Owner, quota: u64, operation: &Operation) -> Result<Answer, StoreError> {
-        let answer = file.carry_out(owner, quota, operation)?;
+    fn carry_out(
+        &self,
+        open: &mut Option<File>,
+        wait: Duration,
+        owner: &Owner,
+        quota: u64,
+        operation: &Operation,
+    ) -> Result<Answer, StoreError> {
+        let Some(file) = open.as_mut() else { return Err(StoreError::Busy) };
+        let answer = file.wait_for(wait).and_then(|()| file.carry_out(owner, quota, operation));
+        if matches!(answer, Err(StoreError::Disk(_))) {
+            // The user may put another in its place.
+            *open = None;
+        }
+        let answer = answer?;
         if let Operation::Set(_, value) | Operation::Replace(_, _, Some(value)) = operation {
             self.written.fetch_add(value.len() as u64, Relaxed);
         }

@@ -29,7 +29,8 @@ impl HostState {
         }
         answer.map_err(|error| match error {
             StoreError::Key => Error::Invalid(error.to_string()),
-            StoreError::Full(bytes) => Error::Denied(self.rights.deny(Need::State(Some(bytes)))),
+            // In whole MiB, as it is told: else each length would be a denial of its own.
+            StoreError::Full(bytes) => Error::Denied(self.rights.deny(Need::State(Some(bytes.next_multiple_of(1 << 20))))),
             StoreError::Busy => Error::Unavailable(error.to_string()),
             StoreError::NoFolder | StoreError::Disk(_) => {
                 self.log.warn(&format!("its store: {error}"));
