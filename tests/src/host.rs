@@ -135,6 +135,8 @@ impl Host {
         let mut child = command
             .args(["serve", "--http", at, "--config", "wharf.toml"])
             .current_dir(folder.path())
+            // What providers keep.
+            .env("XDG_DATA_HOME", folder.path().join("data"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

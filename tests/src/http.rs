@@ -26,14 +26,20 @@ impl Drop for Connection {
     }
 }
 
-/// Sends one request over a connection of its own.
-pub(crate) async fn send(address: &str, request: Request<Full<Bytes>>) -> Result<(Response<Incoming>, Connection)> {
-    let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+/// A connection for one request after the other.
+pub(crate) async fn handshake(stream: TcpStream) -> Result<(http1::SendRequest<Full<Bytes>>, Connection)> {
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let connection = Connection(tokio::spawn(async move {
         // How it ended shows in the response.
         let _ = connection.await;
     }));
+    Ok((sender, connection))
+}
+
+/// Sends one request over a connection of its own.
+pub(crate) async fn send(address: &str, request: Request<Full<Bytes>>) -> Result<(Response<Incoming>, Connection)> {
+    let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
+    let (mut sender, connection) = handshake(stream).await?;
     Ok((sender.send_request(request).await?, connection))
 }
 

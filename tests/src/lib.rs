@@ -7,6 +7,7 @@ mod agents;
 mod client;
 mod command;
 mod dialogue;
+mod hook;
 mod host;
 mod http;
 mod lab;
@@ -22,6 +23,7 @@ pub use agents::{ARGUMENTS, Agent, PLUGINS, URL, agents, plain_json, read_config
 pub use client::{Listener, Session, call, call_at, listen, stall};
 pub use command::{Output, wharf};
 pub use dialogue::{Dialogue, Transport, dialogues};
+pub use hook::{Answer, Hooks, hook, mac};
 pub use host::{Host, Setup};
 pub use http::{Events, Stalled};
 pub use lab::{LAB_DELAY, Played, full_round, lab, play_under_lab};

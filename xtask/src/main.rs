@@ -39,6 +39,7 @@ Usage: cargo xtask TASK
   bench load                  how long components take to load, with an empty compile cache and a full one
   bench files                 how soon a client hears of one changed file among 10,000; what 50 idle providers cost
   bench fetch                 what a provider that polls a slow server costs those who read from it
+  bench webhook               how soon a client hears of a webhook
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
 packages, in the user's cache folder). WHARF_GUEST_TOOLCHAIN sets it for all tasks; the flag wins.

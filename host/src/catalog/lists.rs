@@ -9,7 +9,7 @@ use std::{
 use tokio::time::timeout;
 
 use crate::{
-    provider::{Error, Provider, ResourceInfo, Reuse, TemplateInfo, guarded},
+    provider::{Error, Provider, ResourceInfo, Reuse, TemplateInfo, guarded, shared_state::SharedState},
     uri::template::Template,
 };
 
@@ -86,14 +86,28 @@ impl Lists {
             }
         };
         let templates = provider.templates().await?;
+        // After the guest was asked: what it published meanwhile is there.
+        let published = provider.shared_state().map(SharedState::entries).unwrap_or_default();
         if templates.len() > LIST_TEMPLATES {
             return Err(Error::Failed(format!("it has more than {LIST_TEMPLATES} templates")));
         }
         bytes += templates.iter().map(TemplateInfo::weight).sum::<usize>();
+        bytes += published.iter().map(ResourceInfo::weight).sum::<usize>();
         if bytes > LIST_BYTES {
             return Err(too_long());
         }
-        Ok((Self::check(resources, templates, direct), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
+        Ok((Self::check(resources, templates, direct).with_published(published), reuse.unwrap_or(Reuse::For(LIST_REUSE))))
+    }
+
+    /// With what the host keeps for the provider, which comes last, and is in the host's own scheme.
+    fn with_published(mut self, published: Vec<ResourceInfo>) -> Self {
+        for entry in published {
+            if !self.index.contains_key(&entry.uri) {
+                self.index.insert(entry.uri.clone(), self.resources.len());
+                self.resources.push(Arc::new(entry));
+            }
+        }
+        self
     }
 
     /// Says in the log what was left out.

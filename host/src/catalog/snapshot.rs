@@ -8,7 +8,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::lists::Lists;
-use crate::provider::{Ledger, Provider, ResourceInfo, Source, TemplateInfo, TemplateMatch};
+use crate::provider::{Ledger, Provider, ResourceInfo, Source, TemplateInfo, TemplateMatch, shared_state};
 
 /// The lists of all providers at one moment, merged in order.
 #[derive(Debug, Default)]
@@ -181,6 +181,15 @@ impl Snapshot {
             let place = &self.places[*at as usize];
             if let State::Serving(serving) = &place.state {
                 candidates.push(candidate(place, serving, None, serving.lists.mime_type(uri)));
+            }
+        }
+        // What was published a moment ago may not be in the list yet.
+        if uri.starts_with(shared_state::PREFIX) {
+            let publishes = |serving: &Serving| serving.provider.shared_state().is_some_and(|shared| shared.owns(uri));
+            for (place, serving) in self.serving().filter(|(place, serving)| publishes(serving) && !self.is_claimed(place, uri)) {
+                if candidates.iter().all(|known| known.source != serving.source) {
+                    candidates.push(candidate(place, serving, None, None));
+                }
             }
         }
         for place in &self.places {

@@ -19,9 +19,10 @@ use super::{
 /// Starts a host on these sources, waits until each of its providers is loaded or refused, and asks it. What was refused, or did not list,
 /// is said on stderr: that is no failure of the question.
 pub(super) fn ask<T>(sources: SourceArgs, question: impl AsyncFnOnce(&Host) -> Result<T>) -> Result<T> {
-    let Sources { config, plugins, .. } = sources.read()?;
+    let Sources { config, plugins, file } = sources.read()?;
     run_to_end(async {
-        let builder = Host::builder().config(config).plugins(&plugins).watch(Watch::Off).compilation(compile::compilation());
+        let builder =
+            Host::builder().config(config).config_file(file).plugins(&plugins).watch(Watch::Off).compilation(compile::compilation());
         let host = builder.on_report(report).start().await?;
         complain(&plugins, host.plan());
         host.loaded().await;

@@ -69,6 +69,18 @@ impl ConfigFile {
         &self.path
     }
 
+    /// What tells it from any other: its real path, also where it is not there yet; of one that is no file, such as a pipe, the current folder.
+    pub(crate) fn identity(&self) -> String {
+        let real = |path: &Path| path.canonicalize().ok();
+        let parent = || self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let path = if self.can_be_followed() {
+            real(&self.path).or_else(|| Some(real(parent())?.join(self.path.file_name()?)))
+        } else {
+            real(Path::new("."))
+        };
+        path.unwrap_or_else(|| self.path.clone()).to_string_lossy().into_owned()
+    }
+
     /// Whether it can be read again: it is a file, or may become one. A pipe (`--config <(…)`) can be read once.
     pub fn can_be_followed(&self) -> bool {
         std::fs::metadata(&self.path).map_or(true, |metadata| metadata.is_file())
@@ -136,6 +148,20 @@ mod tests {
         let given = found.read().unwrap();
         assert_eq!((granted(&given), given.ungranted.len()), (vec![None, None], 2), "changed after it was trusted");
         assert_eq!(granted(&ConfigFile::named(&path).read().unwrap()), [Some(1), None]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_known_by_its_real_path_and_a_pipe_by_the_current_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let (path, link) = (folder.path().join("wharf.toml"), folder.path().join("link.toml"));
+        let expected = real.join("wharf.toml").to_string_lossy().into_owned();
+        assert_eq!(ConfigFile::named(&path).identity(), expected, "before it is there");
+        std::fs::write(&path, "").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!((ConfigFile::found(&path, None).identity(), ConfigFile::named(&link).identity()), (expected.clone(), expected));
+        assert_eq!(ConfigFile::named("/dev/null").identity(), std::env::current_dir().unwrap().canonicalize().unwrap().to_string_lossy());
     }
 
     #[cfg(unix)]

@@ -25,6 +25,7 @@
 mod configured;
 mod direct;
 mod following;
+mod hooks;
 mod notice;
 
 use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
@@ -39,7 +40,7 @@ use tokio::{
 pub use direct::ProviderHandle;
 pub use notice::Notice;
 
-use self::{direct::Direct, following::Following};
+use self::{direct::Direct, following::Following, hooks::Webhooks};
 use crate::{
     catalog::{Caller, Catalog},
     config::{Config, ConfigFile, Watch},
@@ -51,7 +52,10 @@ use crate::{
     provider::{
         Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
-        grants::http::{CaFileError, Client, Settings},
+        grants::{
+            http::{CaFileError, Client, Settings},
+            store::Stores,
+        },
         wasm::{Compilation, Runtime, RuntimeError},
     },
     subscriptions::Subscriptions,
@@ -103,6 +107,7 @@ pub struct Builder {
     notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
     observer: Option<Arc<dyn Observer>>,
     tools: bool,
+    state_folder: Option<PathBuf>,
 }
 
 impl Builder {
@@ -149,6 +154,14 @@ impl Builder {
         self
     }
 
+    /// Where what providers keep in their stores is kept, if they are granted to; [`Stores::folder_of_user`], if this does not say otherwise.
+    /// Several hosts may use it at once. A store belongs to a provider of one wharf.toml, by the real path of [`Builder::config_file`].
+    #[must_use]
+    pub fn state_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.state_folder = Some(folder.into());
+        self
+    }
+
     /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
     #[must_use]
     pub fn compilation(mut self, compilation: Compilation) -> Self {
@@ -185,7 +198,7 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder } = self;
         let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
@@ -209,7 +222,9 @@ impl Builder {
         let server = Arc::new(server);
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
         let mode = watch.or(config.server.watch).unwrap_or_default();
-        let runtime = Runtime::with(compilation)?.watching(mode);
+        let stores =
+            Stores::new(state_folder.or_else(Stores::folder_of_user), file.as_ref().map_or_else(String::new, ConfigFile::identity));
+        let runtime = Runtime::keeping(compilation, stores)?.watching(mode);
         runtime.fetch_by(Client::new(Settings::of(&config.fetch)?));
         let loader = Arc::new(Loader::new(runtime, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
         let file = file.filter(ConfigFile::can_be_followed);
@@ -343,10 +358,12 @@ impl Host {
 
     // Serving, and the end.
 
-    /// The HTTP endpoint at [`http::PATH`], to be put into an axum application of your own; then end it by [`Host::end_streams`] and
+    /// The HTTP endpoint at [`http::PATH`], and webhooks at [`http::HOOKS_PREFIX`], to be put into an axum application of your own; then end it by [`Host::end_streams`] and
     /// [`Host::close`].
     pub fn router(&self, settings: HttpSettings) -> Router {
-        http::router(self.server.clone(), settings)
+        let hooks = format!("{}{{*rest}}", http::HOOKS_PREFIX);
+        let service = self.service(settings);
+        Router::new().route_service(http::PATH, service.clone()).route_service(&hooks, service)
     }
 
     /// Serves HTTP until `stop` resolves, and then ends: streams, requests in flight (5 s at most), providers.
@@ -355,10 +372,14 @@ impl Host {
             stop.await;
             self.end_streams();
         };
-        let service = http::service(self.server.clone(), settings);
+        let service = self.service(settings);
         let each = move |peer: SocketAddr| service.clone().from_peer(peer.ip().to_canonical());
         http::serve_each(listener, each, Plain, Limits::default(), stopping).await;
         self.close().await;
+    }
+
+    fn service(&self, settings: HttpSettings) -> http::McpService {
+        http::service(self.server.clone(), settings).with_hooks(Arc::new(Webhooks { loader: Arc::downgrade(&self.loader) }))
     }
 
     /// Serves one client over a pair of byte streams, such as stdin and stdout, as [`stdio::serve`] does, until the client is done or `stop`

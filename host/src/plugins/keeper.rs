@@ -143,7 +143,12 @@ impl Keeper {
         let announcer = Announcer::new(source, queue.clone());
         let Made { provider, load, compile, start } = factory.make(planned.clone(), announcer.clone()).await.map_err(Refusal::Bad)?;
         let listing = Instant::now();
-        let replaced = self.serving.lock().is_some();
+        let before = self.serving.lock().clone();
+        let replaced = before.is_some();
+        // What it lists has what the one before has published: clients see no gap.
+        if let Some(before) = &before {
+            provider.inherit(&**before);
+        }
         let (prepared, lists) = match catalog.prepare(provider.clone(), &announcer).await {
             Ok(prepared) => (prepared, Ok(())),
             Err(error) if replaced => {
@@ -156,11 +161,23 @@ impl Keeper {
         let (resources, templates) = (prepared.lists().resources.len(), prepared.lists().templates.len());
         let subscriptions = provider.offers().subscriptions;
         let timings = Timings { read, load, compile, start, lists: listing.elapsed(), total: began.elapsed() };
-        let Some(change) = catalog.publish_generation(prepared) else { return Ok(None) };
-        let before = self.serving.lock().replace(provider);
+        // Once more: it went on publishing meanwhile.
+        if let Some(before) = &before {
+            provider.inherit(&**before);
+        }
+        drop(before);
+        // Before it is published: whoever sees it in the lists can reach it by its name too.
+        let before = self.serving.lock().replace(provider.clone());
+        let change = catalog.publish_generation(prepared);
+        if change.is_none() {
+            drop(self.serving.lock().take());
+        }
         if let Some(before) = before {
+            // Their senders have their answers, and nobody waits for this.
+            before.take_queued().into_iter().for_each(|request| drop(provider.receive(request, true)));
             drain(&planned.spec, before);
         }
+        let Some(change) = change else { return Ok(None) };
         tracing::debug!(provider = %planned.spec.name, ?timings, generation = self.generation, "serves");
         Ok(Some(Loaded { generation: self.generation, replaced, resources, templates, subscriptions, lists, change, timings }))
     }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     catalog::{Catalog, Position},
-    provider::{EventQueue, wasm::Runtime},
+    provider::{EventQueue, Provider, wasm::Runtime},
 };
 
 /// One provider's keeper.
@@ -141,6 +141,18 @@ impl Loader {
         let Planned { spec, path, .. } = kept.wanted.borrow().planned.clone();
         drain(&spec, provider);
         (self.common.report)(Report { name, path, fate: Fate::Removed });
+    }
+
+    /// The provider of this name, if it serves.
+    pub fn serving(&self, name: &str) -> Option<Arc<dyn Provider>> {
+        self.state.lock().kept.get(name)?.serving.lock().clone()
+    }
+
+    /// Whether a provider of this name is being loaded for the first time, and is granted this webhook.
+    pub fn will_take(&self, name: &str, webhook: &str) -> bool {
+        let state = self.state.lock();
+        let Some(kept) = state.kept.get(name).filter(|kept| !*kept.first.borrow()) else { return false };
+        kept.wanted.borrow().planned.spec.grants.webhooks.iter().any(|granted| granted.name == webhook)
     }
 
     /// Returns when each provider there is has been tried.

@@ -14,6 +14,7 @@ mod ledger;
 #[cfg(test)]
 #[allow(dead_code)]
 pub(crate) mod memory;
+pub mod shared_state;
 mod types;
 pub mod wasm;
 
@@ -23,7 +24,9 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 pub use error::Error;
 pub use events::{Announcer, EventQueue, Occurrence, ProviderEvent, Updated};
+use grants::webhooks::Gate;
 pub use ledger::{Ledger, Moment};
+use shared_state::SharedState;
 pub use types::{
     Annotations, Body, Completion, CompletionRequest, Contents, Icon, IconTheme, ReadRequest, Reading, ResourceInfo, ResourcePage, Reuse,
     Role, TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
@@ -90,6 +93,27 @@ pub trait Provider: Send + Sync + 'static {
     fn receive(&self, request: WebhookRequest, queued: bool) -> Answer<'_, WebhookResponse> {
         let _ = (request, queued);
         Box::pin(std::future::ready(Err(Error::NotFound)))
+    }
+
+    /// What stands before its webhook of this name, if there is one that it is granted. None by default.
+    fn gate(&self, name: &str) -> Option<Gate> {
+        let _ = name;
+        None
+    }
+
+    /// Webhooks that nobody waits for and that had no turn yet: taken away, for its successor. None by default.
+    fn take_queued(&self) -> Vec<WebhookRequest> {
+        Vec::new()
+    }
+
+    /// What it publishes, if it may publish: the host lists and reads that by itself, under [`shared_state::PREFIX`]. None by default.
+    fn shared_state(&self) -> Option<&SharedState> {
+        None
+    }
+
+    /// It is about to take the place of this one, or was made to: what that one published is its own until it had the time to publish it anew.
+    fn inherit(&self, before: &dyn Provider) {
+        let _ = before;
     }
 
     /// It is replaced, or taken away: no timer and no event reaches it any more; calls do, until it is closed. Resolves when nothing of it

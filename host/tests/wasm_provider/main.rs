@@ -9,6 +9,7 @@ mod calls;
 mod fetching;
 #[cfg(unix)]
 mod files;
+mod granted;
 mod live;
 mod misbehaving;
 mod refused;

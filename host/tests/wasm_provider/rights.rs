@@ -50,13 +50,13 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Capture {
     }
 }
 
-fn capture() {
+pub fn capture() {
     use tracing_subscriber::layer::SubscriberExt;
     static ONCE: Once = Once::new();
     ONCE.call_once(|| tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Capture)).unwrap());
 }
 
-fn logged(provider: &str) -> Vec<String> {
+pub fn logged(provider: &str) -> Vec<String> {
     LOGGED.lock().unwrap().iter().filter_map(|line| line.strip_prefix(provider).map(str::to_owned)).collect()
 }
 

@@ -7,6 +7,7 @@
 mod fetch;
 mod files;
 mod load;
+mod webhook;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -29,8 +30,10 @@ const RELOAD: &str = "reload";
 
 type Measure = fn(&Repo) -> Result<()>;
 
-/// How long components take to load; how soon a changed file is told of, and what idle providers cost; what polling costs those who read.
-const ALONE: [(&str, Measure); 3] = [("load", load::measure_all), ("files", files::measure_all), ("fetch", fetch::measure)];
+/// How long components take to load; how soon a changed file is told of, and what idle providers cost; what polling costs those who read; how
+/// soon a client hears of a webhook.
+const ALONE: [(&str, Measure); 4] =
+    [("load", load::measure_all), ("files", files::measure_all), ("fetch", fetch::measure), ("webhook", webhook::measure)];
 
 /// What is measured.
 #[derive(Debug, PartialEq, Eq)]

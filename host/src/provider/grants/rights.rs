@@ -1,11 +1,15 @@
 //! One provider's grants, and what it was denied since the host started.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 
-use crate::config::Grants;
+use super::{
+    Secrets,
+    webhooks::{Gate, Memory},
+};
+use crate::config::{Grants, check_name};
 
 /// Different things of one provider that are remembered as denied. Who asks for more wants no list.
 const REMEMBERED: usize = 100;
@@ -71,24 +75,32 @@ struct Denials {
     others: u64,
 }
 
-/// One provider's grants. Cheap to clone; what was denied is shared with those of its other generations.
+/// What is kept of each of its webhooks, by name.
+type Memories = HashMap<String, Arc<Memory>>;
+
+/// One provider's grants, with its secrets. Cheap to clone; what was denied, and what its webhooks took, is shared with those of its other
+/// generations.
 #[derive(Debug, Clone)]
 pub struct Rights {
     provider: Arc<str>,
     grants: Arc<Grants>,
+    secrets: Arc<Secrets>,
     denials: Arc<Mutex<Denials>>,
+    memories: Arc<Mutex<Memories>>,
 }
 
 impl Rights {
     /// Nothing was denied yet.
     pub fn new(provider: Arc<str>, grants: Arc<Grants>) -> Self {
-        Self { provider, grants, denials: Arc::default() }
+        Self { provider, grants, secrets: Arc::default(), denials: Arc::default(), memories: Arc::default() }
     }
 
-    /// The same provider with these grants.
+    /// The same provider with these grants, and what is secret of them.
     #[must_use]
-    pub fn with(&self, grants: Arc<Grants>) -> Self {
-        Self { grants, ..self.clone() }
+    pub fn with(&self, grants: Arc<Grants>, secrets: Arc<Secrets>) -> Self {
+        // What is granted no more is remembered no more.
+        self.memories.lock().retain(|name, _| grants.webhooks.iter().any(|webhook| webhook.name == *name));
+        Self { grants, secrets, ..self.clone() }
     }
 
     /// Whose they are.
@@ -101,9 +113,25 @@ impl Rights {
         &self.grants
     }
 
+    /// What of them is secret.
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.secrets
+    }
+
+    /// What stands before the webhook of this name. None if it is not granted, which counts as a denial if somebody would be there to take it.
+    pub fn gate(&self, name: &str, would_take: bool) -> Option<Gate> {
+        let memory = || self.memories.lock().entry(name.to_owned()).or_default().clone();
+        let gate = Gate::new(self.provider.clone(), &self.grants, &self.secrets, name, memory);
+        // Whoever sends requests chooses the name: one that cannot be granted is not worth a word.
+        if gate.is_none() && would_take && check_name(name).is_ok() {
+            self.deny(Need::Webhook(name.to_owned()));
+        }
+        gate
+    }
+
     /// Counts a denial, tells it in the log if it is the first of its kind, and gives what to tell the provider: which lines would allow it.
     pub fn deny(&self, need: Need) -> String {
-        let need = need.cut();
+        let need = need.without(&self.secrets).cut();
         let message = format!(
             "not granted {}: wharf.toml would allow it, in the [[provider]] named {:?}, by: [provider.grants] {need}",
             need.wanted(),
@@ -135,15 +163,21 @@ impl Rights {
 }
 
 impl Need {
-    fn cut(mut self) -> Self {
-        match &mut self {
-            Self::Host(text) | Self::Folder(text) | Self::Webhook(text) => cut(text),
-            Self::Address(address, name) => {
-                cut(address);
-                cut(name);
-            }
-            Self::State(_) => {}
+    fn texts(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Host(text) | Self::Folder(text) | Self::Webhook(text) => vec![text],
+            Self::Address(address, name) => vec![address, name],
+            Self::State(_) => Vec::new(),
         }
+    }
+
+    fn without(mut self, secrets: &Secrets) -> Self {
+        self.texts().into_iter().for_each(|text| secrets.hide_in(text));
+        self
+    }
+
+    fn cut(mut self) -> Self {
+        self.texts().into_iter().for_each(cut);
         self
     }
 }
@@ -158,6 +192,7 @@ fn cut(text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::grants::{Secret, Variable};
 
     fn rights() -> Rights {
         Rights::new("repo".into(), Arc::default())
@@ -168,9 +203,35 @@ mod tests {
         let rights = rights();
         let message = rights.deny(Need::Host("api.example.com".into()));
         assert!(message.contains("\"repo\"") && message.ends_with("[provider.grants] hosts = [\"api.example.com\"]"), "{message}");
-        rights.with(Arc::default()).deny(Need::Host("api.example.com".into()));
+        rights.with(Arc::default(), Arc::default()).deny(Need::Host("api.example.com".into()));
         let (denied, others) = rights.denied();
         assert_eq!((denied, others), (vec![Denied { need: Need::Host("api.example.com".into()), times: 2 }], 0), "over generations");
+    }
+
+    #[test]
+    fn a_secret_is_in_no_denial() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "hunter22").unwrap();
+        let env = vec![Variable { name: "A".into(), value: Secret::File(file.path().into()) }];
+        let grants = Arc::new(Grants { env, ..Grants::default() });
+        let rights = rights().with(grants.clone(), Arc::new(Secrets::read(&grants)));
+        // Also where the cut goes through it.
+        for need in
+            [Need::Host(format!("https://a/?{}hunter22", "b".repeat(SHOWN - 14))), Need::Address("hunter22".into(), "hunter22".into())]
+        {
+            let message = rights.deny(need);
+            assert!(!message.contains("hunt"), "{message}");
+        }
+        assert!(!format!("{rights:?} {:?}", rights.denied()).contains("hunt"));
+    }
+
+    #[test]
+    fn a_webhook_that_is_not_granted_is_a_denial_only_if_the_provider_would_take_it() {
+        let rights = rights();
+        for (name, would_take, denials) in [("push", false, 0), ("push", true, 1), ("../etc", true, 1), ("push", true, 1)] {
+            assert!(rights.gate(name, would_take).is_none());
+            assert_eq!(rights.denied().0.len(), denials, "{name}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The task that owns a provider's instance, and the handle to it.
+//! The task that owns a provider's instance.
 //!
 //! One call runs at a time. It is polled where the task is, which is all that most calls need; one that is still under way then, because
 //! it computes for longer than a tick or waits in a host function, moves with its instance to the threads for guests, so that it holds up
@@ -12,7 +12,6 @@
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
 use tokio::{
     runtime::Handle,
     sync::{oneshot, watch},
@@ -20,29 +19,19 @@ use tokio::{
 };
 
 use super::{
+    WasmProvider,
     component::{LoadError, Maker},
     drive::{Panicked, drive},
     health::Health,
     instance::{Event, Instance, Outcome},
     queue::{Call, Queue, Reply},
 };
-use crate::provider::{
-    Announcer, Answer, Completion, CompletionRequest, Error, Occurrence, Offers, Provider, ReadRequest, Reading, ResourcePage,
-    TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
-};
+use crate::provider::{Announcer, Error, Occurrence};
 
 /// A provider whose last call computed for longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
 /// what they may lose to a provider again and again. A move costs 10 to 15 µs (measured: a read of 256 B takes 3 to 6 µs here, 13 to 19 µs
 /// with a move, caller included).
 const QUICK: Duration = Duration::from_micros(500);
-
-/// A provider that is a component.
-pub struct WasmProvider {
-    queue: Arc<Queue>,
-    offers: Offers,
-    /// Its sender goes when the task has ended.
-    ended: watch::Receiver<()>,
-}
 
 /// Makes the first instance, and the task that owns it.
 pub(super) async fn start(maker: Maker) -> Result<Arc<WasmProvider>, LoadError> {
@@ -52,81 +41,14 @@ pub(super) async fn start(maker: Maker) -> Result<Arc<WasmProvider>, LoadError> 
         Err(Panicked) => return Err(LoadError::Start("made the host fail".into())),
     };
     let queue = Arc::new(Queue::waking(maker.wake.clone()));
-    let offers = maker.offers();
     let (running, ended) = watch::channel(());
-    let actor = Actor { maker, guests, queue: queue.clone(), turn: 0, quick: true };
+    let provider = WasmProvider::new(&maker, queue.clone(), ended);
+    let actor = Actor { maker, guests, queue, turn: 0, quick: true };
     tokio::spawn(async move {
         actor.run(first).await;
         drop(running);
     });
-    Ok(Arc::new(WasmProvider { queue, offers, ended }))
-}
-
-impl WasmProvider {
-    fn ask<T: Send + 'static>(&self, call: impl FnOnce(Reply<T>) -> Call) -> Answer<'_, T> {
-        let (reply, answer) = oneshot::channel();
-        // Not only when the answer is first polled: calls are made in the order in which they are asked for.
-        self.queue.push(call(reply));
-        Box::pin(async move {
-            // The reply is dropped unanswered only if host code panicked inside the call.
-            answer.await.unwrap_or_else(|_| Err(Error::Trapped("the host failed while the provider ran; see its log".into())))
-        })
-    }
-}
-
-impl Provider for WasmProvider {
-    fn offers(&self) -> Offers {
-        self.offers
-    }
-
-    fn list(&self, cursor: Option<String>) -> Answer<'_, ResourcePage> {
-        self.ask(|reply| Call::List(cursor, reply))
-    }
-
-    fn templates(&self) -> Answer<'_, Vec<TemplateInfo>> {
-        self.ask(Call::Templates)
-    }
-
-    fn read(&self, request: ReadRequest) -> Answer<'_, Option<Reading>> {
-        self.ask(|reply| Call::Read(request, reply))
-    }
-
-    fn subscribe(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {
-        self.ask(|reply| Call::Subscribe(uri, matched, reply))
-    }
-
-    fn unsubscribe(&self, uri: Arc<str>) -> Answer<'_, ()> {
-        self.ask(|reply| Call::Unsubscribe(uri, reply))
-    }
-
-    fn complete(&self, request: CompletionRequest) -> Answer<'_, Completion> {
-        self.ask(|reply| Call::Complete(request, reply))
-    }
-
-    fn receive(&self, request: WebhookRequest, queued: bool) -> Answer<'_, WebhookResponse> {
-        self.ask(|reply| Call::Receive { request, queued, reply })
-    }
-
-    fn retire(&self) -> BoxFuture<'static, ()> {
-        self.queue.retire();
-        let mut ended = self.ended.clone();
-        Box::pin(async move { while ended.changed().await.is_ok() {} })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        self.queue.close();
-        let mut ended = self.ended.clone();
-        Box::pin(async move {
-            // Nothing is ever sent: this returns when the sender is dropped.
-            while ended.changed().await.is_ok() {}
-        })
-    }
-}
-
-impl Drop for WasmProvider {
-    fn drop(&mut self) {
-        self.queue.close();
-    }
+    Ok(Arc::new(provider))
 }
 
 enum Work {
@@ -362,7 +284,8 @@ fn finish<T>(instance: Box<Instance>, made: Made<'_>, outcome: Outcome<T>, reply
         }
         Err(fault) => {
             let what = if made.uri.is_empty() { made.call } else { made.uri };
-            tracing::warn!(provider = &*instance.spec().name, "{what}: it {fault}; it gets a fresh instance");
+            let said = format!("{what}: it {fault}; it gets a fresh instance");
+            tracing::warn!(provider = &*instance.spec().name, "{}", instance.log().secrets().hide(&said));
             instance.announcer().announce(Occurrence::Down);
             let error = fault.into();
             made.log(&instance.spec().name, Some(&error));

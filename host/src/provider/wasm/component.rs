@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     config::Grants,
-    provider::{Announcer, Offers, grants::Rights},
+    provider::{Announcer, Offers, grants::Rights, shared_state::SharedState},
 };
 
 /// A larger file is not compiled. The largest provider seen has 18 MiB (Python); compiling takes memory in proportion.
@@ -113,6 +113,8 @@ pub struct Compiled {
     pre: InstancePre<HostState>,
     exports: Exports,
     offers: Offers,
+    /// Whether it imports `shared-state`.
+    publishes: bool,
     names: Arc<Names>,
     compile_time: Option<Duration>,
 }
@@ -134,13 +136,15 @@ impl Compiled {
             fetch_handler: names.find("fetch-handler", || fetch_handler::GuestIndices::new(&pre))?,
             webhook_handler: names.find("webhook-handler", || webhook_handler::GuestIndices::new(&pre))?,
         };
+        let publishes = names.imports("shared-state");
         let offers = Offers {
-            subscriptions: exports.subscriptions.is_some(),
+            // What it publishes can be watched, whatever else it has.
+            subscriptions: exports.subscriptions.is_some() || publishes,
             completions: exports.completions.is_some(),
             webhooks: exports.webhook_handler.is_some(),
             live: LIVE.iter().any(|interface| names.exports(interface)),
         };
-        Ok(Self { runtime, pre, exports, offers, names: Arc::new(names), compile_time: *compile_time })
+        Ok(Self { runtime, pre, exports, offers, publishes, names: Arc::new(names), compile_time: *compile_time })
     }
 
     /// What it has besides resources.
@@ -173,11 +177,17 @@ impl Compiled {
     /// # Errors
     /// [`LoadError::Start`] and [`LoadError::WrongType`], which only an instance shows.
     pub async fn start(&self, spec: Spec, announcer: Announcer) -> Result<Arc<WasmProvider>, LoadError> {
-        let log = GuestLog::new(spec.name.clone());
-        let rights = self.runtime.rights(&spec);
+        let rights = self.runtime.rights(&spec).await;
+        let log = GuestLog::new(spec.name.clone(), rights.secrets().clone());
+        rights.secrets().missing().iter().for_each(|missing| log.warn(missing));
         wants::say(&self.runtime, self.imports(), &spec).await;
+        if !spec.grants.webhooks.is_empty() && !self.offers.webhooks {
+            log.warn("wharf.toml grants it webhooks, and it takes none: it does not export wharf:provider/webhook-handler");
+        }
+        let shared = Arc::new(SharedState::new(&spec.name, spec.expose.clone(), announcer.clone()));
         let home = Handle::current();
-        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, wake: Arc::default(), home }).await
+        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, shared, wake: Arc::default(), home })
+            .await
     }
 }
 
@@ -195,6 +205,8 @@ pub(super) struct Maker {
     pub rights: Rights,
     pub announcer: Announcer,
     pub log: GuestLog,
+    /// What all of them publish together.
+    pub shared: Arc<SharedState>,
     /// Woken when something comes in for the instance.
     pub wake: Arc<Notify>,
     /// Where what the host does for it runs: not on the threads for guests, which they may keep busy.
@@ -220,6 +232,10 @@ impl Maker {
 
     pub fn offers(&self) -> Offers {
         self.compiled.offers
+    }
+
+    pub fn publishes(&self) -> bool {
+        self.compiled.publishes
     }
 }
 
@@ -267,7 +283,11 @@ impl Names {
     }
 
     fn exports(&self, interface: &str) -> bool {
-        self.exports.iter().any(|name| contract(name).is_some_and(|(found, version)| found == interface && version.starts_with(CONTRACT)))
+        has(&self.exports, interface)
+    }
+
+    fn imports(&self, interface: &str) -> bool {
+        has(&self.imports, interface)
     }
 
     /// What is found by this, if the component exports the interface.
@@ -299,6 +319,11 @@ impl Names {
             .collect();
         if missing.is_empty() { Ok(()) } else { Err(LoadError::NeedsNewer(missing.join(", "))) }
     }
+}
+
+/// Whether this interface of the contract is among these names, in a version that this host serves.
+fn has(names: &[String], interface: &str) -> bool {
+    names.iter().any(|name| contract(name).is_some_and(|(found, version)| found == interface && version.starts_with(CONTRACT)))
 }
 
 /// Interface and version, of a name in the contract's package.
@@ -365,8 +390,10 @@ mod tests {
         let spec = Spec { limits: Limits { deadline, ..Limits::default() }, ..Spec::new("loop") };
         let announcer = Announcer::new(Source { slot: 1, generation: 1 }, Arc::default());
         let rights = Rights::new("loop".into(), Arc::default());
-        let log = GuestLog::new("loop".into());
-        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, wake: Arc::default(), home: Handle::current() };
+        let log = GuestLog::new("loop".into(), Arc::default());
+        let shared = Arc::new(SharedState::new("loop", spec.expose.clone(), announcer.clone()));
+        let home = Handle::current();
+        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, shared, wake: Arc::default(), home };
         let mut making = Box::pin(maker.make());
         // Polled without a pause: the runtime does not get to move its clock.
         let made = poll_fn(|context| {

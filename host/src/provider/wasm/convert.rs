@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     bindings::{
         exports::wharf::provider::{completions as guest_completions, resources as guest_resources, webhook_handler as guest_webhooks},
-        wharf::provider::types as guest,
+        wharf::provider::{shared_state as guest_shared, types as guest},
     },
     limits::MAX_ANSWER_BYTES,
     log::GuestLog,
@@ -17,7 +17,8 @@ use super::{
 use crate::{
     provider::{
         Annotations, Body, Completion, CompletionRequest, Contents, Error, Icon, IconTheme, ReadRequest, Reading, ResourceInfo,
-        ResourcePage, Reuse, Role, TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
+        ResourcePage, Reuse, Role, TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse, grants::Secrets,
+        shared_state::SharedValue,
     },
     uri,
 };
@@ -36,13 +37,18 @@ pub(super) struct Taker<'a> {
     pub log: &'a GuestLog,
 }
 
-pub(super) fn error(error: guest::Error) -> Error {
+/// Without what is secret.
+pub(super) fn error(error: guest::Error, secrets: &Secrets) -> Error {
+    let shown = |mut reason: String| {
+        secrets.hide_in(&mut reason);
+        cut(reason)
+    };
     match error {
         guest::Error::NotFound => Error::NotFound,
-        guest::Error::Invalid(reason) => Error::Invalid(cut(reason)),
-        guest::Error::Denied(reason) => Error::Denied(cut(reason)),
-        guest::Error::Unavailable(reason) => Error::unavailable(cut(reason)),
-        guest::Error::Failed(reason) => Error::Failed(cut(reason)),
+        guest::Error::Invalid(reason) => Error::Invalid(shown(reason)),
+        guest::Error::Denied(reason) => Error::Denied(shown(reason)),
+        guest::Error::Unavailable(reason) => Error::unavailable(shown(reason)),
+        guest::Error::Failed(reason) => Error::Failed(shown(reason)),
     }
 }
 
@@ -125,6 +131,11 @@ impl Taker<'_> {
             self.warn(&info.uri, "the entry was left out of the list: its URI is none", reason);
             return None;
         }
+        // URIs are in every log, and in errors.
+        if self.log.secrets().are_in(&info.uri) {
+            self.warn(&info.uri, "the entry was left out of the list", "there is a secret in its URI");
+            return None;
+        }
         let of = info.uri.as_str();
         Some(ResourceInfo {
             size: info.size.and_then(|size| self.whole(of, "size", size)),
@@ -198,6 +209,21 @@ impl Taker<'_> {
         Ok(Contents { uri, mime_type: contents.mime_type, body, meta: self.meta(asked, contents.meta_json) })
     }
 
+    pub fn shared_value(&self, key: &str, value: guest_shared::SharedValue) -> Result<SharedValue, String> {
+        let guest_shared::SharedValue { title, description, mime_type, annotations, body } = value;
+        let body = match body {
+            guest::Body::Text(text) => Body::Text(text),
+            guest::Body::Utf8(bytes) => Body::Text(String::from_utf8(bytes).map_err(|_| "text that is not UTF-8 is a blob".to_owned())?),
+            guest::Body::Blob(bytes) => Body::Blob(Bytes::from(bytes)),
+        };
+        let usual = match &body {
+            Body::Text(_) => "application/json",
+            Body::Blob(_) => "application/octet-stream",
+        };
+        let annotations = self.annotations(key, annotations);
+        Ok(SharedValue { title, description, mime_type: mime_type.unwrap_or_else(|| usual.into()), annotations, body })
+    }
+
     fn icons(&self, of: &str, icons: Option<Vec<guest::Icon>>) -> Option<Vec<Icon>> {
         icons.map(|icons| icons.into_iter().filter_map(|icon| self.icon(of, icon)).collect())
     }
@@ -246,7 +272,7 @@ impl Taker<'_> {
     }
 
     fn warn(&self, of: &str, what: &str, why: &str) {
-        let of: String = of.chars().take(SHOWN).collect();
+        let of: String = self.log.secrets().hide(of).chars().take(SHOWN).collect();
         self.log.warn(&format!("{of:?}: {what}: {why}"));
     }
 }
@@ -270,7 +296,7 @@ mod tests {
     use super::*;
 
     fn taker<T>(with: impl FnOnce(Taker<'_>) -> T) -> T {
-        with(Taker { log: &GuestLog::new("test".into()) })
+        with(Taker { log: &GuestLog::new("test".into(), Arc::default()) })
     }
 
     #[test]
@@ -337,7 +363,7 @@ mod tests {
             other => panic!("{other}"),
         };
         let fits = "é".repeat(MAX_REASON_BYTES / 2);
-        assert_eq!(reason(error(guest::Error::Failed(fits.clone()))), fits);
-        assert_eq!(reason(error(guest::Error::Failed(format!("a{fits}")))), format!("a{}…", &fits[2..]));
+        assert_eq!(reason(error(guest::Error::Failed(fits.clone()), &Secrets::default())), fits);
+        assert_eq!(reason(error(guest::Error::Failed(format!("a{fits}")), &Secrets::default())), format!("a{}…", &fits[2..]));
     }
 }

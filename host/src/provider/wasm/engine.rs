@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     config::Watch,
-    provider::grants::{Rights, files::Files, http},
+    provider::grants::{Rights, Secrets, files::Files, http, store::Stores},
 };
 
 /// How often a guest that computes is made to yield, and so by how much a deadline may be late.
@@ -75,6 +75,7 @@ pub struct Runtime {
     /// Where the quick compiler is used: for what it cannot compile, made when there is such.
     thorough: Option<OnceCell<Core>>,
     compilation: Compilation,
+    stores: Arc<Stores>,
     /// Of each provider there ever was: what it was denied is remembered over its generations.
     rights: Mutex<HashMap<Arc<str>, Rights>>,
     /// What was said of a provider, and need not be said again.
@@ -103,6 +104,14 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`].
     pub fn with(compilation: Compilation) -> Result<Arc<Self>, RuntimeError> {
+        Self::keeping(compilation, Stores::new(None, ""))
+    }
+
+    /// As [`Runtime::with`], with a place for what providers keep, if they are granted to.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn keeping(compilation: Compilation, stores: Stores) -> Result<Arc<Self>, RuntimeError> {
         let core = Core::new(compilation.clone())?;
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_GUEST_THREADS);
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
@@ -112,6 +121,7 @@ impl Runtime {
             core,
             thorough,
             compilation,
+            stores: stores.into(),
             rights: Mutex::default(),
             said: Mutex::default(),
             files: Arc::default(),
@@ -187,11 +197,17 @@ impl Runtime {
         self.said.lock().insert((provider.clone(), line.clone())).then_some(line)
     }
 
-    /// The rights of a provider, which are these from now on.
-    pub(super) fn rights(&self, spec: &Spec) -> Rights {
+    /// The rights of a provider, which are these from now on. Its secrets are read now.
+    pub(super) async fn rights(&self, spec: &Spec) -> Rights {
+        let secrets = if Secrets::are_granted(&spec.grants) {
+            let grants = spec.grants.clone();
+            tokio::task::spawn_blocking(move || Secrets::read(&grants)).await.unwrap_or_default()
+        } else {
+            Secrets::default()
+        };
         let mut all = self.rights.lock();
         let rights = all.entry(spec.name.clone()).or_insert_with(|| Rights::new(spec.name.clone(), spec.grants.clone()));
-        *rights = rights.with(spec.grants.clone());
+        *rights = rights.with(spec.grants.clone(), secrets.into());
         rights.clone()
     }
 
@@ -202,6 +218,10 @@ impl Runtime {
 
     pub(super) fn client(&self) -> &Arc<http::Client> {
         self.client.get_or_init(|| http::Client::new(http::Settings::default()))
+    }
+
+    pub(super) fn stores(&self) -> &Arc<Stores> {
+        &self.stores
     }
 
     async fn check(self: &Arc<Self>, made: Made) -> Result<Compiled, LoadError> {

@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::{
     runtime::Handle,
-    time::{Instant, error::Elapsed, timeout},
+    time::{Instant, error::Elapsed, sleep, timeout},
 };
 use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace, component::ResourceTable};
 use wasmtime_wasi::{I32Exit, WasiCtx};
@@ -21,6 +21,7 @@ use super::{
         file_handler::{self, FileChange},
         resources, subscriptions, timer_handler, webhook_handler,
     },
+    bindings::wharf::provider::types as guest,
     component::{LoadError, Maker},
     convert::{self, Taker},
     imports::files::Folders,
@@ -37,7 +38,9 @@ use crate::provider::{
     grants::{
         Rights,
         http::{Client, Fetches},
+        store::Stores,
     },
+    shared_state::SharedState,
 };
 
 /// Handles of the component model that a guest may hold.
@@ -54,6 +57,8 @@ pub(super) struct HostState {
     pub inbox: Inbox,
     pub rights: Rights,
     pub folders: Folders,
+    pub stores: Arc<Stores>,
+    pub shared: Arc<SharedState>,
     /// What it can be told: who asks for something must be able to hear of it.
     pub handlers: Handlers,
     /// The way out.
@@ -168,8 +173,10 @@ impl Instance {
     /// Makes one. Runs the guest's own start code, under the same limits as a call.
     pub async fn create(maker: Maker) -> Result<Box<Self>, LoadError> {
         let (pre, exports, runtime) = (maker.pre().clone(), maker.exports().clone(), maker.runtime().clone());
-        let net = Net { runtime: runtime.clone(), home: maker.home.clone() };
-        let Maker { spec, rights, announcer, log, wake, .. } = maker;
+        let (net, stores) = (Net { runtime: runtime.clone(), home: maker.home.clone() }, runtime.stores().clone());
+        let Maker { spec, rights, announcer, log, wake, shared, .. } = maker;
+        // What its start code sets is its own already.
+        let life = shared.begin();
         let limits = spec.limits;
         let budget = limits.ticks();
         let (folders, wasi) = Folders::open(&runtime, &rights, &log, &wake, limits.deadline).await;
@@ -177,8 +184,9 @@ impl Instance {
             announcer,
             timers: Timers::new(Instant::now()),
             inbox: Inbox::new(wake),
-            rights: rights.clone(),
             folders,
+            stores,
+            shared: shared.clone(),
             handlers: Handlers {
                 timers: exports.timer_handler.is_some(),
                 files: exports.file_handler.is_some(),
@@ -193,6 +201,7 @@ impl Instance {
             config: spec.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             meter: Meter::new(&limits),
             ticks: 0,
+            rights,
             spec,
             log,
         };
@@ -210,6 +219,13 @@ impl Instance {
         let instance = judge(&store, limits.deadline, outcome)
             .map_err(|fault| LoadError::Start(fault.to_string()))?
             .map_err(|error| LoadError::Start(error.to_string()))?;
+        if shared.has_before(life) {
+            let shared = Arc::downgrade(&shared);
+            tokio::spawn(async move {
+                sleep(limits.deadline).await;
+                shared.upgrade().inspect(|shared| shared.expire(life));
+            });
+        }
         Ok(Box::new(Self {
             resources: named("resources", exports.resources.load(&mut store, &instance))?,
             subscriptions: loaded("subscriptions", exports.subscriptions, |found| found.load(&mut store, &instance))?,
@@ -267,7 +283,7 @@ impl Instance {
         self.begin();
         let outcome = timeout(self.deadline, self.resources.call_list(&mut self.store, cursor)).await;
         let answer = self.judge(outcome)?;
-        Ok(answer.and_then(|answer| answer.map_err(convert::error)).map(|page| self.taker().page(page)))
+        Ok(answer.and_then(|answer| answer.map_err(|error| self.error(error))).map(|page| self.taker().page(page)))
     }
 
     pub async fn templates(&mut self) -> Outcome<Vec<TemplateInfo>> {
@@ -276,7 +292,7 @@ impl Instance {
         let answer = self.judge(outcome)?;
         let taker = self.taker();
         Ok(answer
-            .and_then(|answer| answer.map_err(convert::error))
+            .and_then(|answer| answer.map_err(|error| self.error(error)))
             .map(|templates| templates.into_iter().map(|info| taker.template(info)).collect()))
     }
 
@@ -285,7 +301,7 @@ impl Instance {
         let asked = convert::read_request(request);
         let outcome = timeout(self.deadline, self.resources.call_read(&mut self.store, &asked)).await;
         let answer = self.judge(outcome)?;
-        Ok(answer.and_then(|answer| answer.map_err(convert::error)).and_then(|reading| self.taker().reading(request, reading)))
+        Ok(answer.and_then(|answer| answer.map_err(|error| self.error(error))).and_then(|reading| self.taker().reading(request, reading)))
     }
 
     pub async fn subscribe(&mut self, uri: &str, matched: Option<&TemplateMatch>) -> Outcome<()> {
@@ -294,7 +310,7 @@ impl Instance {
         let matched = matched.map(convert::template_match);
         let outcome = timeout(self.deadline, subscriptions.call_subscribe(&mut self.store, uri, matched.as_ref())).await;
         let answer = self.judge(outcome)?;
-        Ok(answer.and_then(|answer| answer.map_err(convert::error)))
+        Ok(answer.and_then(|answer| answer.map_err(|error| self.error(error))))
     }
 
     pub async fn unsubscribe(&mut self, uri: &str) -> Outcome<()> {
@@ -310,7 +326,7 @@ impl Instance {
         let asked = convert::completion_request(request);
         let outcome = timeout(self.deadline, completions.call_complete(&mut self.store, &asked)).await;
         let answer = self.judge(outcome)?;
-        Ok(answer.and_then(|answer| answer.map_err(convert::error)).map(convert::completion))
+        Ok(answer.and_then(|answer| answer.map_err(|error| self.error(error))).map(convert::completion))
     }
 
     /// Tells a handler. Nothing is asked for, and so comes, where there is none.
@@ -344,6 +360,10 @@ impl Instance {
 
     fn begin(&mut self) {
         begin(&mut self.store);
+    }
+
+    fn error(&self, error: guest::Error) -> Error {
+        convert::error(error, self.log().secrets())
     }
 
     fn taker(&self) -> Taker<'_> {
@@ -398,7 +418,7 @@ fn judge<T>(store: &Store<HostState>, deadline: Duration, outcome: Result<wasmti
         return Ok(Err(convert::too_large()));
     }
     let state = store.data();
-    tracing::debug!(provider = &*state.spec.name, "{error:?}");
+    tracing::debug!(provider = &*state.spec.name, "{}", state.rights.secrets().hide(&format!("{error:?}")));
     if error.downcast_ref::<Trap>() == Some(&Trap::Interrupt) {
         return Err(Fault::Overran(deadline));
     }
@@ -410,5 +430,6 @@ fn judge<T>(store: &Store<HostState>, deadline: Duration, outcome: Result<wasmti
         let limit = state.spec.limits.memory >> 20;
         how = format!("{how}; it had wanted more memory than its {limit} MiB (wharf.toml: [provider.limits] memory)");
     }
+    state.rights.secrets().hide_in(&mut how);
     Err(Fault::Trapped(how))
 }

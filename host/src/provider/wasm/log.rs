@@ -1,11 +1,13 @@
 //! A provider's voice in the log: what it writes to stdout and stderr, line by line, and the host's warnings about it.
 //!
-//! Bounded whatever the guest does: a line is cut, lines past a rate are dropped and counted.
+//! Bounded whatever the guest does: a line is cut, lines past a rate are dropped and counted. No line has a secret in it.
 
 use std::{collections::VecDeque, mem, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
+
+use crate::provider::grants::Secrets;
 
 /// A longer line is cut, and its rest goes on as the next one.
 const MAX_LINE_BYTES: usize = 8 << 10;
@@ -33,6 +35,7 @@ pub(super) struct GuestLog(Arc<Inner>);
 
 struct Inner {
     sink: Sink,
+    secrets: Arc<Secrets>,
     state: Mutex<State>,
 }
 
@@ -47,18 +50,26 @@ struct State {
 }
 
 impl GuestLog {
-    /// Writes to the host's log, under this name.
-    pub fn new(provider: Arc<str>) -> Self {
-        Self::with_sink(Box::new(move |from, line| match from {
-            From::Host => tracing::warn!(provider = &*provider, "{line}"),
-            From::Stdout => tracing::info!(provider = &*provider, stream = "stdout", "{line}"),
-            From::Stderr => tracing::info!(provider = &*provider, stream = "stderr", "{line}"),
-        }))
+    /// Writes to the host's log, under this name, without these.
+    pub fn new(provider: Arc<str>, secrets: Arc<Secrets>) -> Self {
+        Self::with_sink(
+            secrets,
+            Box::new(move |from, line| match from {
+                From::Host => tracing::warn!(provider = &*provider, "{line}"),
+                From::Stdout => tracing::info!(provider = &*provider, stream = "stdout", "{line}"),
+                From::Stderr => tracing::info!(provider = &*provider, stream = "stderr", "{line}"),
+            }),
+        )
     }
 
-    fn with_sink(sink: Sink) -> Self {
+    /// What is not to be seen in it.
+    pub fn secrets(&self) -> &Secrets {
+        &self.0.secrets
+    }
+
+    fn with_sink(secrets: Arc<Secrets>, sink: Sink) -> Self {
         let state = State { stdout: Vec::new(), stderr: Vec::new(), credit: BURST.into(), filled: Instant::now(), dropped: 0, told: None };
-        Self(Arc::new(Inner { sink, state: Mutex::new(state) }))
+        Self(Arc::new(Inner { sink, secrets, state: Mutex::new(state) }))
     }
 
     /// Takes what the guest wrote. Whole lines go out, the rest waits for its end.
@@ -68,17 +79,19 @@ impl GuestLog {
         let now = Instant::now();
         let mut rest = mem::take(state.buffer(from));
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (text, ended) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
-            for chunk in text.chunks(MAX_LINE_BYTES) {
-                let room = MAX_LINE_BYTES - rest.len();
-                rest.extend_from_slice(&chunk[..chunk.len().min(room)]);
-                if chunk.len() > room {
-                    state.pass(from, &mem::take(&mut rest), now, &mut lines);
-                    rest.extend_from_slice(&chunk[room..]);
+            let (mut text, ended) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
+            while !text.is_empty() {
+                let (fits, more) = text.split_at(text.len().min(MAX_LINE_BYTES - rest.len()));
+                rest.extend_from_slice(fits);
+                text = more;
+                if !text.is_empty() {
+                    // Not through a secret, whose halves would both be seen.
+                    let begun = rest.split_off(rest.len() - self.secrets().begun_in(&rest));
+                    state.pass(from, &mem::replace(&mut rest, begun), now, self.secrets(), &mut lines);
                 }
             }
             if ended {
-                state.pass(from, &mem::take(&mut rest), now, &mut lines);
+                state.pass(from, &mem::take(&mut rest), now, self.secrets(), &mut lines);
             }
         }
         *state.buffer(from) = rest;
@@ -89,7 +102,7 @@ impl GuestLog {
     /// Something the user should know, of which a guest may cause as much as it likes.
     pub fn warn(&self, line: &str) {
         let mut lines = VecDeque::new();
-        self.0.state.lock().pass(From::Host, line.as_bytes(), Instant::now(), &mut lines);
+        self.0.state.lock().pass(From::Host, line.as_bytes(), Instant::now(), self.secrets(), &mut lines);
         self.send(lines);
     }
 
@@ -100,7 +113,7 @@ impl GuestLog {
         for from in [From::Stdout, From::Stderr] {
             let rest = mem::take(state.buffer(from));
             if !rest.is_empty() {
-                state.pass(from, &rest, Instant::now(), &mut lines);
+                state.pass(from, &rest, Instant::now(), self.secrets(), &mut lines);
             }
         }
         state.told = None;
@@ -129,7 +142,7 @@ impl State {
         if from == From::Stdout { &mut self.stdout } else { &mut self.stderr }
     }
 
-    fn pass(&mut self, from: From, line: &[u8], now: Instant, lines: &mut VecDeque<(From, String)>) {
+    fn pass(&mut self, from: From, line: &[u8], now: Instant, secrets: &Secrets, lines: &mut VecDeque<(From, String)>) {
         let gained = now.duration_since(self.filled).as_secs_f64() * f64::from(PER_SECOND);
         self.credit = (self.credit + gained).min(BURST.into());
         self.filled = now;
@@ -139,7 +152,7 @@ impl State {
         }
         self.credit -= 1.0;
         self.tell(now, lines);
-        lines.push_back((from, readable(line)));
+        lines.push_back((from, readable(line, secrets)));
     }
 
     fn tell(&mut self, now: Instant, lines: &mut VecDeque<(From, String)>) {
@@ -151,12 +164,12 @@ impl State {
     }
 }
 
-/// As text that cannot move the cursor or colour of a terminal, or feign another line.
-fn readable(line: &[u8]) -> String {
+/// As text without secrets that cannot move the cursor or colour of a terminal, or feign another line.
+fn readable(line: &[u8], secrets: &Secrets) -> String {
     let text = String::from_utf8_lossy(line);
-    let text = text.trim_end_matches('\r');
+    let text = secrets.hide(text.trim_end_matches('\r'));
     if !text.contains(|c: char| c.is_control() && c != '\t') {
-        return text.to_owned();
+        return text.into_owned();
     }
     text.chars().flat_map(|c| if c.is_control() && c != '\t' { c.escape_default().collect() } else { vec![c] }).collect()
 }
@@ -164,13 +177,21 @@ fn readable(line: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{
+        Grants,
+        grants::{Secret, Variable},
+    };
 
     type Seen = Arc<Mutex<Vec<(From, String)>>>;
 
     fn log() -> (GuestLog, Seen) {
+        hiding(Secrets::default())
+    }
+
+    fn hiding(secrets: Secrets) -> (GuestLog, Seen) {
         let seen = Seen::default();
         let sink = seen.clone();
-        (GuestLog::with_sink(Box::new(move |from, line| sink.lock().push((from, line.to_owned())))), seen)
+        (GuestLog::with_sink(secrets.into(), Box::new(move |from, line| sink.lock().push((from, line.to_owned())))), seen)
     }
 
     fn texts(seen: &Seen) -> Vec<String> {
@@ -214,6 +235,27 @@ mod tests {
         tokio::time::advance(TELL_DROPPED).await;
         log.write(From::Stderr, b"y\n");
         assert_eq!(texts(&seen), ["1 lines of its log were dropped: more than 50 a second", "y"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_secret_is_in_no_line_however_it_is_written_and_wherever_lines_are_cut() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "s3cret/\ttoken").unwrap();
+        let env = vec![Variable { name: "A".into(), value: Secret::File(file.path().into()) }];
+        let (log, seen) = hiding(Secrets::read(&Grants { env, ..Grants::default() }));
+        log.write(From::Stderr, b"a s3cre");
+        log.write(From::Stderr, b"t/\ttoken b\n");
+        log.warn("s3cret/\ttoken");
+        log.write(From::Stdout, b"x s3cret/\ttoken");
+        log.finish();
+        assert_eq!(texts(&seen), ["a [redacted] b", "[redacted]", "x [redacted]"]);
+        for before in MAX_LINE_BYTES - 13..=MAX_LINE_BYTES {
+            log.write(From::Stderr, &vec![b'x'; before]);
+            log.write(From::Stderr, b"s3cret/\ttoken and more\n");
+            let said = texts(&seen);
+            assert_eq!(said.concat().trim_start_matches('x'), "[redacted] and more");
+            assert!(said.iter().all(|line| line.len() <= MAX_LINE_BYTES + 10), "{}", said.len());
+        }
     }
 
     #[tokio::test(start_paused = true)]

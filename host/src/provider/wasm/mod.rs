@@ -9,6 +9,7 @@
 //! - Each call has a deadline, each instance a cap on its memory, each answer a cap on its size. A call that traps or overruns costs the
 //!   instance and nothing else: a fresh one follows, with growing pauses if it keeps dying.
 //! - A guest that computes delays no task but its own for longer than one tick ([`engine::TICK`]).
+//! - What a provider publishes is listed, read and watched without it, whatever it is doing.
 //! - What leaves this module is checked: URIs, numbers, text and sizes are as `provider/types.rs` promises.
 
 mod actor;
@@ -21,6 +22,7 @@ mod component;
 mod convert;
 mod drive;
 pub mod engine;
+mod handle;
 mod health;
 mod imports;
 mod inbox;
@@ -39,10 +41,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::config::{Expose, Grants};
 
-pub use actor::{CALLS, WasmProvider};
+pub use actor::CALLS;
 pub use compile::{CacheFolder, Compilation, Compiler, Fingerprint, Strategy};
 pub use component::{Compiled, LoadError, MAX_FILE_BYTES};
 pub use engine::{Runtime, RuntimeError};
+pub use handle::WasmProvider;
 pub use limits::Limits;
 
 /// What the user decided about one provider.

@@ -27,6 +27,8 @@ use crate::provider::{
 pub(super) const MAX_READS: usize = 256;
 /// Webhooks that may wait: what a sender does not wait for comes in bursts, a push to a repository with many hooks for instance.
 pub(super) const MAX_WEBHOOKS: usize = 1000;
+/// Bytes of their bodies: 16 as large as they may be, and as many as may wait of those of usual size.
+pub(super) const MAX_WEBHOOK_BYTES: usize = 64 << 20;
 /// How long a read, or a webhook whose sender waits, may wait for its turn: as long as the default deadline of the call it may be waiting for.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(5);
 
@@ -72,6 +74,19 @@ impl Call {
             Self::Receive { queued, reply, .. } => !queued && reply.is_closed(),
             Self::Subscribe(..) | Self::Unsubscribe(..) => false,
         }
+    }
+
+    /// Bytes of what was sent to a webhook.
+    fn body_bytes(&self) -> usize {
+        match self {
+            Self::Receive { request, .. } => request.body.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether it has to be made some time, though nobody waits for it: its sender has had his answer.
+    fn is_queued(&self) -> bool {
+        matches!(self, Self::Receive { queued: true, .. })
     }
 
     fn is_read(&self) -> bool {
@@ -126,9 +141,10 @@ impl Queue {
             if waiting.webhooks.len() >= MAX_WEBHOOKS {
                 waiting.webhooks.retain(|(_, call)| !call.is_void());
             }
-            if waiting.webhooks.len() >= MAX_WEBHOOKS {
+            let bytes: usize = waiting.webhooks.iter().map(|(_, call)| call.body_bytes()).sum();
+            if waiting.webhooks.len() >= MAX_WEBHOOKS || bytes + call.body_bytes() > MAX_WEBHOOK_BYTES {
                 drop(waiting);
-                return call.refuse(Error::unavailable(format!("the provider is busy: {MAX_WEBHOOKS} webhooks wait for it already")));
+                return call.refuse(Error::unavailable("the provider is busy: too many webhooks wait for it already"));
             }
             waiting.webhooks.push_back((end, call));
         } else {
@@ -188,9 +204,14 @@ impl Queue {
         next
     }
 
-    /// Refuses all that waits.
+    /// Refuses all that waits, but for what has to be made some time.
     pub fn refuse_all(&self, error: &Error) {
-        let Waiting { reads, controls, webhooks } = std::mem::take(&mut *self.waiting.lock());
+        let mut waiting = self.waiting.lock();
+        let Waiting { reads, controls, mut webhooks } = std::mem::take(&mut *waiting);
+        let (queued, refused) = webhooks.drain(..).partition(|(_, call)| call.is_queued());
+        waiting.webhooks = queued;
+        drop(waiting);
+        let webhooks: VecDeque<_> = refused;
         let waiting = controls.into_iter().chain(reads.into_iter().map(|(_, call)| call)).chain(webhooks.into_iter().map(|(_, call)| call));
         for call in waiting {
             call.refuse(error.clone());
@@ -204,7 +225,21 @@ impl Queue {
             self.closed.store(true, SeqCst);
         }
         self.refuse_all(&stopped());
+        drop(self.take_queued());
         self.wake.notify_one();
+    }
+
+    /// Takes away what nobody waits for, in order.
+    pub fn take_queued(&self) -> Vec<WebhookRequest> {
+        let mut waiting = self.waiting.lock();
+        let (queued, others): (VecDeque<_>, VecDeque<_>) = waiting.webhooks.drain(..).partition(|(_, call)| call.is_queued());
+        waiting.webhooks = others;
+        drop(waiting);
+        let request = |call| match call {
+            Call::Receive { request, .. } => Some(request),
+            _ => None,
+        };
+        queued.into_iter().filter_map(|(_, call)| request(call)).collect()
     }
 
     /// From now on there are only calls.

@@ -38,11 +38,11 @@ pub(super) fn link(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     wasmtime_wasi_config::add_to_linker(linker, |state| WasiConfig::from(&state.config))
 }
 
-/// A context with these folders, and without arguments, environment, network or stdin. Blocks if there are any.
+/// A context with these folders and this environment, and without arguments, network or stdin. Blocks if there are any folders.
 ///
 /// What a guest does with files runs on tokio's threads for blocking calls, though it costs some 10 µs each time: its deadline holds so also
 /// where a mount does not answer, or a pipe is opened to which nobody writes.
-pub(super) fn context(log: &GuestLog, places: &Places) -> WasiCtx {
+pub(super) fn context(log: &GuestLog, places: &Places, environment: &[(String, String)]) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     for place in places.there() {
         let perms = if place.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
@@ -55,6 +55,7 @@ pub(super) fn context(log: &GuestLog, places: &Places) -> WasiCtx {
         }
     }
     builder
+        .envs(environment)
         .stdout(Output { log: log.clone(), from: From::Stdout })
         .stderr(Output { log: log.clone(), from: From::Stderr })
         .max_random_size(MAX_RANDOM_BYTES)

@@ -7,6 +7,7 @@
 mod accept;
 mod body;
 mod guard;
+mod hooks;
 mod patient;
 mod pieces;
 mod sse;
@@ -31,8 +32,9 @@ use tower_service::Service;
 pub use self::{
     accept::{Handshake, Limits, Plain, Served, serve, serve_each},
     body::BODY_CAP,
+    hooks::{Hook, HookAnswer, Hooks, PREFIX as HOOKS_PREFIX},
 };
-use self::{guard::Guard, sse::Sse};
+use self::{guard::Guard, hooks::Desk, sse::Sse};
 use crate::mcp::{
     Envelope, Reply, Server,
     encode::{Encoded, error as error_message},
@@ -65,7 +67,7 @@ pub struct HttpSettings {
 
 struct Endpoint {
     server: Arc<Server>,
-    guard: Guard,
+    guard: Arc<Guard>,
 }
 
 /// The endpoint, at [`PATH`], for an axum application of your own.
@@ -75,13 +77,14 @@ pub fn router(server: Arc<Server>, settings: HttpSettings) -> Router {
 
 /// The endpoint, at [`PATH`], and nothing else: what [`router`] gives, without what axum's routing costs.
 pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
-    McpService { endpoint: Arc::new(Endpoint { server, guard: Guard::new(settings) }), peer: None, second_path: None }
+    McpService { endpoint: Arc::new(Endpoint { server, guard: Guard::new(settings).into() }), desk: None, peer: None, second_path: None }
 }
 
 /// See [`service`].
 #[derive(Clone)]
 pub struct McpService {
     endpoint: Arc<Endpoint>,
+    desk: Option<Arc<Desk>>,
     peer: Option<IpAddr>,
     second_path: Option<Arc<str>>,
 }
@@ -91,6 +94,13 @@ impl McpService {
     #[must_use]
     pub fn from_peer(mut self, peer: IpAddr) -> Self {
         self.peer = Some(peer);
+        self
+    }
+
+    /// The same, and webhooks at [`HOOKS_PREFIX`], which these take.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.desk = Some(Arc::new(Desk::new(hooks)));
         self
     }
 
@@ -117,6 +127,10 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let path = request.uri().path();
         let here = path == PATH || self.second_path.as_deref() == Some(path);
+        if let Some(desk) = self.desk.clone().filter(|_| !here && path.starts_with(HOOKS_PREFIX)) {
+            let guard = self.endpoint.guard.clone();
+            return Box::pin(async move { Ok(desk.handle(&guard, request).await) });
+        }
         let (endpoint, peer) = (self.endpoint.clone(), self.peer);
         Box::pin(async move { Ok(if here { handle(&endpoint, request, peer).await } else { empty(StatusCode::NOT_FOUND) }) })
     }
@@ -340,68 +354,4 @@ fn method_not_allowed(instead: &str) -> Response<Body> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(name: HeaderName, values: &[&str]) -> HeaderMap {
-        values.iter().map(|value| (name.clone(), HeaderValue::from_bytes(value.as_bytes()).unwrap())).collect()
-    }
-
-    #[test]
-    fn accept_refuses_only_what_it_excludes() {
-        let both = ["application/json", "text/event-stream"];
-        for (values, taken) in [
-            (&[][..], true),
-            (&["application/json, text/event-stream"], true),
-            (&["application/json"], true),
-            (&["TEXT/Event-Stream;q=0.5"], true),
-            (&["text/html", "*/*;q=0.1"], true),
-            (&["application/*"], true),
-            (&["text/html"], false),
-            (&["application/json;q=0, text/event-stream; q=0.0"], false),
-            (&["application/jsonp"], false),
-            (&[""], false),
-        ] {
-            assert_eq!(accepts(&headers(header::ACCEPT, values), &both), taken, "{values:?}");
-        }
-        assert!(!accepts(&headers(header::ACCEPT, &["application/json"]), &["text/event-stream"]));
-    }
-
-    #[test]
-    fn content_type_is_json_whatever_its_case_and_parameters() {
-        for (values, taken) in [
-            (&["application/json"][..], true),
-            (&["Application/JSON; charset=utf-8"], true),
-            (&["text/plain"], false),
-            (&["application/json-rpc"], false),
-            (&["application/json", "text/plain"], false),
-            (&[], false),
-        ] {
-            assert_eq!(is_json(&headers(header::CONTENT_TYPE, values)), taken, "{values:?}");
-        }
-    }
-
-    #[test]
-    fn a_body_in_a_content_coding_is_not_taken() {
-        for (values, taken) in [
-            (&[][..], true),
-            (&["identity"], true),
-            (&["Identity"], true),
-            (&[""], true),
-            (&["gzip"], false),
-            (&["identity", "gzip"], false),
-        ] {
-            assert_eq!(is_plain(&headers(header::CONTENT_ENCODING, values)), taken, "{values:?}");
-        }
-    }
-
-    #[test]
-    fn a_header_that_contradicts_itself_or_is_not_in_ascii_is_garbled() {
-        assert_eq!(said(&headers(NAME, &[]), &NAME), Said::Nothing);
-        assert_eq!(said(&headers(NAME, &[" a b\t"]), &NAME), Said::Text("a b"));
-        assert_eq!(said(&headers(NAME, &["a", "a", "a"]), &NAME), Said::Text("a"));
-        assert_eq!(said(&headers(NAME, &["a", "a", "b"]), &NAME), Said::Garbled);
-        assert_eq!(said(&headers(NAME, &["a", "A"]), &NAME), Said::Garbled);
-        assert_eq!(said(&headers(NAME, &["ü"]), &NAME), Said::Garbled);
-    }
-}
+mod tests;

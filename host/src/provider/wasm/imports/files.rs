@@ -59,13 +59,13 @@ impl Folders {
     pub async fn open(runtime: &Runtime, rights: &Rights, log: &GuestLog, wake: &Arc<Notify>, patience: Duration) -> (Self, WasiCtx) {
         let grants = rights.grants().clone();
         let (places, wasi) = if grants.folders.is_empty() {
-            (Places::default(), wasi::context(log, &Places::default()))
+            (Places::default(), wasi::context(log, &Places::default(), rights.secrets().environment()))
         } else {
             let finding = tokio::task::spawn_blocking({
-                let (grants, log) = (grants.clone(), log.clone());
+                let (grants, secrets, log) = (grants.clone(), rights.secrets().clone(), log.clone());
                 move || {
                     let places = Places::find(&grants.folders);
-                    let wasi = wasi::context(&log, &places);
+                    let wasi = wasi::context(&log, &places, secrets.environment());
                     (places, wasi)
                 }
             });
@@ -74,7 +74,7 @@ impl Folders {
                 Ok(Ok(found)) => found,
                 _ => {
                     tracing::warn!(provider = &**rights.provider(), "the folders granted to it do not answer: it runs without them");
-                    (Places::default(), wasi::context(log, &Places::default()))
+                    (Places::default(), wasi::context(log, &Places::default(), rights.secrets().environment()))
                 }
             }
         };

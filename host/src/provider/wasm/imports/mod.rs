@@ -40,13 +40,17 @@ impl announce::Host for HostState {
     fn updated(&mut self, uris: Vec<String>) {
         let mut known = Vec::with_capacity(uris.len());
         for announced in uris {
-            match uri::check(&announced) {
-                Ok(()) => known.push(Arc::from(announced)),
-                Err(reason) => {
-                    let shown: String = announced.chars().take(200).collect();
-                    self.log.warn(&format!("it announced {shown:?}, which is no URI: {reason}"));
+            let wrong = match uri::check(&announced) {
+                Err(reason) => format!("which is no URI: {reason}"),
+                // URIs are in every log.
+                Ok(()) if self.log.secrets().are_in(&announced) => "which has a secret in it".into(),
+                Ok(()) => {
+                    known.push(Arc::from(announced));
+                    continue;
                 }
-            }
+            };
+            let shown: String = self.log.secrets().hide(&announced).chars().take(200).collect();
+            self.log.warn(&format!("it announced {shown:?}, {wrong}"));
         }
         // At once, while the guest is still inside its call: a read that begins after this is not answered from before it (law 7).
         self.announcer.announce(Occurrence::Updated(known));
