@@ -138,6 +138,7 @@ async fn a_file_is_had_at_each_revision_after_everything_was_packed_too() -> Res
         ensure!(text(&host, "git://repo/file/feature/x/notes.txt").await?.ends_with("\n22\n"));
         ensure!(content(&host, "git://repo/file/HEAD/logo").await?["blob"] == "AAEC");
         let commit = text(&host, "git://repo/commit/feature/x").await?;
+        ensure!(text(&host, "git://repo/compare/feature/x...main").await?.contains("-22\n+29\n"));
         ensure!(commit.contains("-21\n+22\n") && commit.contains("    Note 22\n"), "{commit}");
     }
     for missing in ["file/HEAD/none", "file/none/notes.txt", "commit/none", "log/none", "tree/HEAD/none"] {
