@@ -268,6 +268,8 @@ async fn branches_and_paths_are_suggested() -> Result<()> {
     let host = world.serve("").await?;
     for (template, name, typed, known, expected) in [
         ("log/{+revision}{?limit,path}", "revision", "fea", json!({}), json!(["feature/x"])),
+        ("compare/{+range}", "range", "mai", json!({}), json!(["main..."])),
+        ("compare/{+range}", "range", "main...f", json!({}), json!(["main...feature/x"])),
         ("file/{revision}/{+path}", "revision", "", json!({}), json!(["HEAD", "main"])),
         ("file/{revision}/{+path}", "path", "s", json!({ "revision": "main" }), json!(["src/"])),
         ("file/{revision}/{+path}", "path", "src/", json!({ "revision": "main" }), json!(["src/main.rs"])),
