@@ -138,6 +138,7 @@ async fn a_file_is_had_at_each_revision_after_everything_was_packed_too() -> Res
         ensure!(text(&host, "git://repo/file/feature/x/notes.txt").await?.ends_with("\n22\n"));
         ensure!(content(&host, "git://repo/file/HEAD/logo").await?["blob"] == "AAEC");
         let commit = text(&host, "git://repo/commit/feature/x").await?;
+        ensure!(text(&host, "git://repo/compare/feature/x...main").await?.contains("-22\n+29\n"));
         ensure!(commit.contains("-21\n+22\n") && commit.contains("    Note 22\n"), "{commit}");
     }
     for missing in ["file/HEAD/none", "file/none/notes.txt", "commit/none", "log/none", "tree/HEAD/none"] {
@@ -182,7 +183,8 @@ async fn commits_checkouts_and_edits_are_announced() -> Result<()> {
 #[tokio::test]
 async fn what_git_ignores_and_what_did_not_change_is_not_announced() -> Result<()> {
     let world = World::new()?;
-    let host = world.serve("").await?;
+    // However slow the machine is: where looking takes long, more is announced.
+    let host = world.serve("time-ms = 600000").await?;
     let session = Session::open(&host).await?;
     let mut listener = session.listen().await?;
     let status = "git://repo/status".to_owned();
@@ -267,6 +269,8 @@ async fn branches_and_paths_are_suggested() -> Result<()> {
     let host = world.serve("").await?;
     for (template, name, typed, known, expected) in [
         ("log/{+revision}{?limit,path}", "revision", "fea", json!({}), json!(["feature/x"])),
+        ("compare/{+range}", "range", "mai", json!({}), json!(["main..."])),
+        ("compare/{+range}", "range", "main...f", json!({}), json!(["main...feature/x"])),
         ("file/{revision}/{+path}", "revision", "", json!({}), json!(["HEAD", "main"])),
         ("file/{revision}/{+path}", "path", "s", json!({ "revision": "main" }), json!(["src/"])),
         ("file/{revision}/{+path}", "path", "src/", json!({ "revision": "main" }), json!(["src/main.rs"])),

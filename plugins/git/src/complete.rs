@@ -20,6 +20,7 @@ pub fn complete(source: &Source, template: &str, request: &CompletionRequest) ->
     let mut values = match request.argument.as_str() {
         "revision" => revisions(&repository, &request.value, template.contains("{revision}"))?,
         "path" => paths(&repository, known("revision").unwrap_or("HEAD"), &request.value, template == uri::TREE_BELOW)?,
+        "range" => ranges(&repository, &request.value)?,
         "limit" => LIMITS.iter().filter(|limit| limit.starts_with(&request.value)).map(|limit| (*limit).to_owned()).collect(),
         _ => Vec::new(),
     };
@@ -40,6 +41,16 @@ fn revisions(repository: &Repository, typed: &str, one_segment: bool) -> Result<
     // The order of the list stays within each part.
     names.sort_by_key(|name| !name.to_lowercase().starts_with(&lower));
     Ok(names)
+}
+
+/// A revision, then three dots, then another one.
+fn ranges(repository: &Repository, typed: &str) -> Result<Vec<String>> {
+    let Some((_, to)) = typed.split_once("..") else {
+        return Ok(revisions(repository, typed, false)?.into_iter().map(|name| format!("{name}...")).collect());
+    };
+    let to = to.strip_prefix('.').unwrap_or(to);
+    let begun = typed.strip_suffix(to).unwrap_or(typed);
+    Ok(revisions(repository, to, false)?.into_iter().map(|name| format!("{begun}{name}")).collect())
 }
 
 /// What is in the folder typed so far; a folder ends with `/`, so that typing can go on.

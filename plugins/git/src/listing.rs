@@ -60,7 +60,7 @@ struct Template {
     mime_type: Option<&'static str>,
 }
 
-const TEMPLATES: [Template; 5] = [
+const TEMPLATES: [Template; 6] = [
     Template {
         template: uri::FILE,
         name: "file",
@@ -94,6 +94,13 @@ const TEMPLATES: [Template; 5] = [
         name: "commit",
         title: "A commit",
         description: "Message, author, changed files, and the changes as a patch.",
+        mime_type: Some(TEXT),
+    },
+    Template {
+        template: uri::COMPARE,
+        name: "compare",
+        title: "A comparison",
+        description: "The range main...feature/x is what feature/x changed since it left main, a..b how b differs from a; HEAD where one is left out.",
         mime_type: Some(TEXT),
     },
 ];

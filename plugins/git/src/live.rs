@@ -32,8 +32,8 @@ const COMMON: &str = "common";
 const REFS: &str = "refs";
 const WORK: &str = "work";
 
-/// How long it may take to find out whether the working tree's status is another one. Readers wait meanwhile.
-const LOOK: Duration = Duration::from_millis(300);
+/// Of the time of a question, so much may go into finding out whether the working tree's status is another one. Readers wait meanwhile.
+const LOOK: u32 = 10;
 /// After a look that took longer, there is none for so long.
 const PAUSE: Duration = Duration::from_secs(60);
 
@@ -94,7 +94,7 @@ impl Live {
             self.watched.insert(watch.name);
         }
         let mut subscription = Subscription { source: source.name.clone(), resource, version: None, pause: None };
-        moved(&repository, &mut subscription);
+        moved(&repository, &mut subscription, source.time);
         self.subscribed.insert(uri, subscription);
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Live {
                 }
                 Some(repository) => {
                     let concerned = changed.git || changed.all || work && subscription.resource.is_of_work();
-                    concerned && moved(repository, subscription)
+                    concerned && moved(repository, subscription, source.time)
                 }
             };
             if told {
@@ -207,15 +207,15 @@ fn sort(source: &Source, changes: &[FileChange]) -> Changed {
 }
 
 /// Whether a subscribed resource shows something else than it did, or may.
-fn moved(repository: &Repository, subscription: &mut Subscription) -> bool {
+fn moved(repository: &Repository, subscription: &mut Subscription, time: Duration) -> bool {
     let now = if !subscription.resource.is_of_work() {
         version(repository, &subscription.resource)
     } else if subscription.pause.is_some_and(|until| Instant::now() < until) {
         None
     } else {
-        let began = Instant::now();
-        let page = repository.begin(LOOK).and_then(|()| pages::page_of_work(repository, &subscription.resource));
-        subscription.pause = if began.elapsed() > LOOK { began.checked_add(PAUSE) } else { None };
+        let (began, look) = (Instant::now(), time / LOOK);
+        let page = repository.begin(look).and_then(|()| pages::page_of_work(repository, &subscription.resource));
+        subscription.pause = if began.elapsed() > look { began.checked_add(PAUSE) } else { None };
         page.ok().filter(|page| page.whole).map(|page| pages::hash(&page.body))
     };
     let moved = now.is_none() || now != subscription.version;

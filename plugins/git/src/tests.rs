@@ -158,6 +158,28 @@ fn a_remote_branch_is_told_from_its_remotes_head() {
 }
 
 #[test]
+fn a_branch_is_compared_with_where_it_left_the_other() {
+    let (fixture, _) = Fixture::begun();
+    fixture.git(&["checkout", "-q", "-b", "feature/x"]);
+    fixture.write("x", "x\n");
+    fixture.commit("x");
+    fixture.git(&["checkout", "-q", "main"]);
+    fixture.write("later", "later\n");
+    fixture.commit("later");
+    let compare = |range: &str| fixture.read(Resource::from_template(uri::COMPARE, &[("range".into(), range.into())])?);
+    let parted = compare("main...feature/x").unwrap();
+    assert!(parted.contains("\n1 file changed, +1 -0\n  A x +1 -0\n") && !parted.contains("later"), "{parted}");
+    let direct = compare("main..feature/x").unwrap();
+    assert!(direct.contains("  D later +0 -1\n  A x +1 -0\n"), "{direct}");
+    assert!(compare("feature/x...").unwrap().contains("  A later +1 -0\n"), "HEAD where one is left out");
+    assert!(matches!(compare("main"), Err(Error::Invalid(text)) if text.contains("main...feature/x")));
+    assert!(matches!(compare("main...none"), Err(Error::NotFound(_))));
+    fixture.git(&["checkout", "-q", "--orphan", "alone"]);
+    fixture.commit("alone");
+    assert!(matches!(compare("main...alone"), Err(Error::Invalid(text)) if text.contains("main..alone")));
+}
+
+#[test]
 fn branches_and_tags_are_listed_with_what_they_lead_to() {
     let (fixture, id) = Fixture::begun();
     fixture.git(&["branch", "feature/x"]);

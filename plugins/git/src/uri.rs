@@ -9,6 +9,7 @@ use git_repository::{Error, ObjectId, Repository, Result};
 /// The templates, below a repository's prefix.
 pub const LOG: &str = "log/{+revision}{?limit,path}";
 pub const COMMIT: &str = "commit/{+revision}";
+pub const COMPARE: &str = "compare/{+range}";
 pub const TREE: &str = "tree/{revision}";
 pub const TREE_BELOW: &str = "tree/{revision}/{+path}";
 pub const FILE: &str = "file/{revision}/{+path}";
@@ -40,6 +41,13 @@ pub enum Resource {
     },
     Commit {
         revision: String,
+    },
+    /// From one revision to another.
+    Compare {
+        from: String,
+        to: String,
+        /// From where they parted, as of three dots; not from what `from` is now.
+        parted: bool,
     },
     /// Of revision and path, with slashes between.
     Tree {
@@ -86,6 +94,19 @@ impl Resource {
                 Ok(Self::Log { revision, path, limit })
             }
             COMMIT => Ok(Self::Commit { revision }),
+            COMPARE => {
+                let range = variable("range").unwrap_or_default();
+                // No revision has two dots in a row.
+                let (from, to) = range.split_once("..").ok_or_else(|| {
+                    Error::Invalid(format!(
+                        "{range:?} is no range: main...feature/x says what feature/x changed since it left main, a..b how b differs from a"
+                    ))
+                })?;
+                let (to, parted) = to.strip_prefix('.').map_or((to, false), |to| (to, true));
+                // As in git, what is left out is what is checked out.
+                let or_head = |revision: &str| if revision.is_empty() { "HEAD".to_owned() } else { revision.to_owned() };
+                Ok(Self::Compare { from: or_head(from), to: or_head(to), parted })
+            }
             TREE | TREE_BELOW => Ok(Self::Tree { place: place() }),
             FILE => Ok(Self::File { place: place() }),
             _ => Err(Error::NotFound(format!("template {template:?}"))),
@@ -97,6 +118,7 @@ impl Resource {
         let id = |text: &str| ObjectId::from_hex(text).is_some();
         match self {
             Self::Log { revision, .. } | Self::Commit { revision } => id(revision),
+            Self::Compare { from, to, .. } => id(from) && id(to),
             Self::Tree { place } | Self::File { place } => id(place.split('/').next().unwrap_or_default()),
             Self::Branches | Self::Tags | Self::Status | Self::Diff => false,
         }

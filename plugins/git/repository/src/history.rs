@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, HashSet},
+    collections::{BinaryHeap, HashMap, HashSet},
 };
 
 use crate::{
@@ -97,6 +97,46 @@ impl Repository {
 
     fn at(&self, commit: &Commit, path: &[u8]) -> Result<Option<(EntryKind, ObjectId)>> {
         Ok(self.entry(&commit.tree, path)?.map(|entry| (entry.kind, entry.id)))
+    }
+
+    /// Where two histories parted: the newest commit that is in both and that no other such one follows. `None`: they have nothing in common.
+    ///
+    /// # Errors
+    /// What reading gives, [`Error::TooLong`] too.
+    pub fn merge_base(&self, one: &ObjectId, other: &ObjectId) -> Result<Option<ObjectId>> {
+        // As git does it: two colours run down from both, newest first; where both meet, all below is of no more interest.
+        const BOTH: u8 = 0b011;
+        const OLD: u8 = 0b100;
+        let shallow: HashSet<ObjectId> = self.shallow()?.into_iter().collect();
+        let mut colours: HashMap<ObjectId, u8> = HashMap::new();
+        let mut waiting = BinaryHeap::new();
+        for (id, colour) in [(one, 0b001), (other, 0b010)] {
+            *colours.entry(*id).or_default() |= colour;
+            waiting.push((self.commit(id)?.committer.seconds, *id));
+        }
+        let mut found = Vec::new();
+        while waiting.iter().any(|(_, id)| colours.get(id).is_some_and(|colour| colour & OLD == 0)) {
+            let Some((_, id)) = waiting.pop() else { break };
+            let mut colour = colours.get(&id).copied().unwrap_or_default();
+            if colour == BOTH {
+                if !found.contains(&id) {
+                    found.push(id);
+                }
+                colour |= OLD;
+            }
+            if shallow.contains(&id) {
+                continue;
+            }
+            for parent in self.commit(&id)?.parents {
+                let known = colours.entry(parent).or_default();
+                if *known & colour != colour {
+                    *known |= colour;
+                    waiting.push((self.commit(&parent)?.committer.seconds, parent));
+                }
+            }
+        }
+        // One that turned out to be below another is not the newest.
+        Ok(found.into_iter().find(|id| colours.get(id).is_some_and(|colour| colour & OLD == 0)))
     }
 
     /// The parents of a commit that are here.

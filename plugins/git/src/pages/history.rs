@@ -1,4 +1,4 @@
-//! Log and commit.
+//! Log, commit, comparison.
 
 use git_repository::{Change, Commit, Error, Kind, ObjectId, Repository, Result};
 
@@ -88,12 +88,38 @@ pub fn commit(repository: &Repository, revision: &str) -> Result<Page> {
     if parents.len() > 1 {
         text.push_str("\nA merge; its changes against the first parent:\n");
     }
-    let read = |change: &Change| -> Result<patches::Pair> {
-        let side = |side: &git_repository::Side| patches::blob(repository, side);
-        Ok((side(&change.old)?, side(&change.new)?))
-    };
-    let whole = patches::write(&mut text, &changes, read)?;
+    let whole = patches::write(&mut text, &changes, |change| of_blobs(repository, change))?;
     Ok(Page { whole, ..Page::text(text) })
+}
+
+/// The commits that a comparison is of.
+pub fn ends(repository: &Repository, from: &str, to: &str, parted: bool) -> Result<(ObjectId, ObjectId)> {
+    let (old, new) = (repository.revision_commit(from)?, repository.revision_commit(to)?);
+    if !parted {
+        return Ok((old, new));
+    }
+    let base = repository.merge_base(&old, &new)?;
+    let base =
+        base.ok_or_else(|| Error::Invalid(format!("{from} and {to} have no commit in common: {from}..{to} compares what they are")))?;
+    Ok((base, new))
+}
+
+pub fn compare(repository: &Repository, from: &str, to: &str, parted: bool) -> Result<Page> {
+    let (old, new) = ends(repository, from, to, parted)?;
+    let (from, to) = (shown(from.as_bytes()), shown(to.as_bytes()));
+    let mut text = if parted {
+        format!("What {to} ({}) changed since it left {from} at {}\n", new.short(), old.short())
+    } else {
+        format!("How {to} ({}) differs from {from} ({})\n", new.short(), old.short())
+    };
+    let trees = (repository.commit(&old)?.tree, repository.commit(&new)?.tree);
+    let changes = repository.changes(Some(&trees.0), Some(&trees.1), MAX_FILES)?;
+    let whole = patches::write(&mut text, &changes, |change| of_blobs(repository, change))?;
+    Ok(Page { whole, ..Page::text(text) })
+}
+
+fn of_blobs(repository: &Repository, change: &Change) -> Result<patches::Pair> {
+    Ok((patches::blob(repository, &change.old)?, patches::blob(repository, &change.new)?))
 }
 
 fn head(text: &mut String, id: &ObjectId, commit: &Commit) {

@@ -41,6 +41,10 @@ pub fn version(repository: &Repository, resource: &Resource) -> Result<Option<St
         Resource::Tags => names::tags_version(repository).map(Some),
         Resource::Status | Resource::Diff => Ok(None),
         Resource::Log { revision, .. } => history(repository.revision_commit(revision)?),
+        Resource::Compare { from, to, parted } => {
+            let (base, to) = history::ends(repository, from, to, *parted)?;
+            Ok(Some(format!("{base} {to}")))
+        }
         // The tag of that name is told, too.
         Resource::Commit { revision } => history(repository.revision(revision)?),
         Resource::Tree { place } | Resource::File { place } => {
@@ -61,6 +65,7 @@ pub fn page(repository: &Repository, source: &Source, resource: &Resource) -> Re
         Resource::Status | Resource::Diff => page_of_work(repository, resource),
         Resource::Log { revision, path, limit } => history::log(repository, source, revision, path.as_deref(), *limit),
         Resource::Commit { revision } => history::commit(repository, revision),
+        Resource::Compare { from, to, parted } => history::compare(repository, from, to, *parted),
         Resource::Tree { place } => files::tree(repository, source, place),
         Resource::File { place } => files::file(repository, source, place),
     }

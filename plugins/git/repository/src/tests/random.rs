@@ -100,6 +100,34 @@ fn history_trees_and_contents_are_those_of_git() {
     }
 }
 
+#[test]
+fn histories_part_where_git_says() {
+    let mut parted = 0;
+    for seed in 1..=8 {
+        let mut random = Random(seed * 1_299_709);
+        let fixture = make(&mut random, 60);
+        let repository = fixture.open();
+        let heads = repository.references("refs/heads/").unwrap();
+        for one in &heads {
+            for other in &heads {
+                let base = repository.merge_base(&one.id, &other.id).unwrap().unwrap();
+                let expected = fixture.git(&["merge-base", "--all", &one.name, &other.name]);
+                assert!(
+                    expected.lines().any(|line| line == base.to_string()),
+                    "seed {seed}, {} {}: {base} {expected}",
+                    one.name,
+                    other.name
+                );
+                parted += usize::from(base != one.id && base != other.id);
+            }
+        }
+        fixture.git(&["checkout", "-q", "--orphan", "alone"]);
+        fixture.commit("alone");
+        assert_eq!(repository.merge_base(&heads[0].id, &fixture.id("alone")).unwrap(), None);
+    }
+    assert!(parted > 5, "{parted}");
+}
+
 fn list(repository: &Repository, tree: &ObjectId, above: &str, out: &mut String) {
     for entry in repository.tree(tree).unwrap() {
         let path = format!("{above}{}", String::from_utf8_lossy(&entry.name));
