@@ -62,8 +62,8 @@ async fn a_component_of_another_version_of_the_contract_is_refused() {
 
 #[tokio::test]
 async fn an_import_that_is_not_served_is_named() {
-    let error = refusal(guest("fetcher")).await;
-    assert_eq!(error, LoadError::NeedsNewer("wharf:provider/fetch@0.1.0".into()));
+    let error = refusal(renamed("wharf:provider/settings@0.1.0", "wharf:provider/sittings@0.1.0")).await;
+    assert_eq!(error, LoadError::NeedsNewer("wharf:provider/sittings@0.1.0".into()));
     let error = refusal(renamed("wasi:cli/stderr@", "acme:cli/stderr@")).await;
     assert!(matches!(&error, LoadError::Import(reason) if reason.contains("acme:cli/stderr@")), "{error:?}");
 }
