@@ -239,6 +239,24 @@ async fn a_webhook_that_is_queued_is_answered_before_the_guest_was_asked() -> Re
 }
 
 #[tokio::test]
+async fn a_secret_of_the_environment_is_neither_in_the_log_nor_in_what_clients_are_told() -> Result<()> {
+    let config = "[[provider]]\nname = \"grants\"\n[provider.grants]\nenv = [{ TOKEN = { file = \"plugins/secret\" } }]\n";
+    let setup = Setup::new().guest("grants").file("secret", format!("{SECRET}\n").as_bytes()).config(config);
+    let mut host = setup.start().await?;
+    ensure!(read(&host, "grants://env/TOKEN").await? == SECRET, "it is the provider's to use");
+    ensure!(read(&host, "grants://say/TOKEN").await? == "said");
+    for what in ["fail/TOKEN", "fail/TOKEN/x", "fetch/TOKEN", "key/TOKEN", "panic/TOKEN"] {
+        let error = format!("{:#}", read(&host, &format!("grants://{what}")).await.unwrap_err());
+        ensure!(!error.contains("whsec"), "{what}: {error}");
+    }
+    ensure!(format!("{:#}", read(&host, "grants://fail/TOKEN").await.unwrap_err()).contains("it is [redacted]"));
+    // The last thing it said before it died.
+    let log = host.wait_for_log("it gets a fresh instance").await?;
+    ensure!(log.contains("it is [redacted]!") && !log.contains("whsec"), "{log}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_a_webhook_publishes_is_told_and_read_and_survives_a_reload() -> Result<()> {
     let mut host = host().await?;
     let session = Session::open(&host).await?;
