@@ -8,6 +8,7 @@ mod config;
 mod connect;
 mod dev;
 mod explain;
+mod grants;
 mod headers;
 mod health;
 mod lab;
@@ -72,6 +73,8 @@ enum Command {
     Health(health::Args),
     /// Connects an agent: prints its configuration, or writes it into the agent's file
     Connect(connect::Args),
+    /// Says what each provider may do, and what a running host has denied it
+    Grants(grants::Args),
     /// Records that you have read a wharf.toml and want what it grants
     Trust(trust::Args),
     /// Writes the contract for providers, as WIT files
@@ -119,6 +122,7 @@ pub fn main() -> ExitCode {
         Command::New(args) => done(new::run(args)),
         Command::Config(args) => done(config::run(args)),
         Command::Connect(args) => connect::run(args),
+        Command::Grants(args) => grants::run(args),
         Command::Trust(args) => done(trust::run(args)),
         Command::Wit(args) => done(wit::run(args)),
         Command::CompileComponent(_) => Ok(ExitCode::SUCCESS),

@@ -25,6 +25,7 @@
 mod configured;
 mod direct;
 mod following;
+mod grants;
 mod hooks;
 mod notice;
 
@@ -53,6 +54,7 @@ use crate::{
         Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
         grants::{
+            Rights,
             http::{CaFileError, Client, Settings},
             store::Stores,
         },
@@ -226,7 +228,7 @@ impl Builder {
             Stores::new(state_folder.or_else(Stores::folder_of_user), file.as_ref().map_or_else(String::new, ConfigFile::identity));
         let runtime = Runtime::keeping(compilation, stores)?.watching(mode);
         runtime.fetch_by(Client::new(Settings::of(&config.fetch)?));
-        let loader = Arc::new(Loader::new(runtime, catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
+        let loader = Arc::new(Loader::new(runtime.clone(), catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();
         let watching = match mode {
@@ -243,7 +245,7 @@ impl Builder {
             following.said_of(&plan);
             Task(tokio::spawn(following.run()))
         });
-        Ok(Host { catalog, subscriptions, server, direct, loader, plan, _pump: pump, following })
+        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, plan, _pump: pump, following })
     }
 }
 
@@ -271,6 +273,7 @@ pub struct Host {
     server: Arc<Server>,
     direct: Direct,
     loader: Arc<Loader>,
+    runtime: Arc<Runtime>,
     plan: Plan,
     _pump: Task,
     following: Option<Task>,
@@ -326,6 +329,11 @@ impl Host {
         !self.catalog.snapshot().candidates(uri).is_empty()
     }
 
+    /// What each component is granted, and was denied since it was first loaded; by name.
+    pub fn rights(&self) -> Vec<Rights> {
+        self.runtime.all_rights()
+    }
+
     /// How many listeners each subscribed URI has, sorted by URI.
     pub async fn subscribed(&self) -> Vec<(Arc<str>, usize)> {
         self.subscriptions.counts().await
@@ -379,7 +387,8 @@ impl Host {
     }
 
     fn service(&self, settings: HttpSettings) -> http::McpService {
-        http::service(self.server.clone(), settings).with_hooks(Arc::new(Webhooks { loader: Arc::downgrade(&self.loader) }))
+        let (hooks, runtime) = (Webhooks { loader: Arc::downgrade(&self.loader) }, Arc::downgrade(&self.runtime));
+        http::service(self.server.clone(), settings).with_hooks(Arc::new(hooks)).with_grants(Arc::new(move || grants::page(&runtime)))
     }
 
     /// Serves one client over a pair of byte streams, such as stdin and stdout, as [`stdio::serve`] does, until the client is done or `stop`

@@ -220,6 +220,13 @@ impl Runtime {
         self.client.get_or_init(|| http::Client::new(http::Settings::default()))
     }
 
+    /// The rights of all providers there ever were, by name.
+    pub fn all_rights(&self) -> Vec<Rights> {
+        let mut all: Vec<_> = self.rights.lock().values().cloned().collect();
+        all.sort_by(|one, other| one.provider().cmp(other.provider()));
+        all
+    }
+
     pub(super) fn stores(&self) -> &Arc<Stores> {
         &self.stores
     }

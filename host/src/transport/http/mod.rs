@@ -8,6 +8,7 @@ mod accept;
 mod body;
 mod guard;
 mod hooks;
+mod page;
 mod patient;
 mod pieces;
 mod sse;
@@ -33,6 +34,7 @@ pub use self::{
     accept::{Handshake, Limits, Plain, Served, serve, serve_each},
     body::BODY_CAP,
     hooks::{Hook, HookAnswer, Hooks, PREFIX as HOOKS_PREFIX},
+    page::Write as WritePage,
 };
 use self::{guard::Guard, hooks::Desk, sse::Sse};
 use crate::mcp::{
@@ -45,6 +47,8 @@ use crate::mcp::{
 
 /// The path of the endpoint.
 pub const PATH: &str = "/mcp";
+/// The path of the page that says what was denied, for programs of this machine.
+pub const GRANTS_PATH: &str = "/grants";
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -77,7 +81,13 @@ pub fn router(server: Arc<Server>, settings: HttpSettings) -> Router {
 
 /// The endpoint, at [`PATH`], and nothing else: what [`router`] gives, without what axum's routing costs.
 pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
-    McpService { endpoint: Arc::new(Endpoint { server, guard: Guard::new(settings).into() }), desk: None, peer: None, second_path: None }
+    McpService {
+        endpoint: Arc::new(Endpoint { server, guard: Guard::new(settings).into() }),
+        desk: None,
+        grants: None,
+        peer: None,
+        second_path: None,
+    }
 }
 
 /// See [`service`].
@@ -85,6 +95,7 @@ pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
 pub struct McpService {
     endpoint: Arc<Endpoint>,
     desk: Option<Arc<Desk>>,
+    grants: Option<WritePage>,
     peer: Option<IpAddr>,
     second_path: Option<Arc<str>>,
 }
@@ -101,6 +112,13 @@ impl McpService {
     #[must_use]
     pub fn with_hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
         self.desk = Some(Arc::new(Desk::new(hooks)));
+        self
+    }
+
+    /// The same, and at [`GRANTS_PATH`] what this writes, in JSON.
+    #[must_use]
+    pub fn with_grants(mut self, write: WritePage) -> Self {
+        self.grants = Some(write);
         self
     }
 
@@ -130,6 +148,10 @@ where
         if let Some(desk) = self.desk.clone().filter(|_| !here && path.starts_with(HOOKS_PREFIX)) {
             let guard = self.endpoint.guard.clone();
             return Box::pin(async move { Ok(desk.handle(&guard, request).await) });
+        }
+        if let Some(write) = self.grants.as_ref().filter(|_| !here && path == GRANTS_PATH) {
+            let answer = page::answer(write, &self.endpoint.guard, &request, self.peer);
+            return Box::pin(async move { Ok(answer) });
         }
         let (endpoint, peer) = (self.endpoint.clone(), self.peer);
         Box::pin(async move { Ok(if here { handle(&endpoint, request, peer).await } else { empty(StatusCode::NOT_FOUND) }) })
