@@ -20,7 +20,7 @@ pub fn serve(repo: &Repo, http: Option<&str>, tools: bool) -> Result<()> {
     run::run(repo.cargo().args(["build", "--workspace", "--bin", "wharf"]), BUILD_LIMIT)?;
 
     let mut host = Command::new(repo.target()?.join("debug").join(format!("wharf{}", std::env::consts::EXE_SUFFIX)));
-    host.current_dir(&repo.root).args(["serve", "--plugins", "plugins"]);
+    host.current_dir(&repo.root).args(["serve", "--plugins", "plugins", "--config", "plugins/demo.toml"]);
     if let Some(address) = http {
         host.args(["--http", address]);
     }
