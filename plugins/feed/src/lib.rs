@@ -237,7 +237,7 @@ impl resources::Guest for FeedProvider {
                 }
             }
         })?;
-        let version = version(&text);
+        let version = render::version(&text);
         if request.if_none_match.as_ref() == Some(&version) {
             return Ok(None);
         }
@@ -368,12 +368,6 @@ impl completions::Guest for FeedProvider {
 
 fn newest(feed: &Feed) -> Option<jiff::Timestamp> {
     feed.items.iter().filter_map(|item| item.date).max()
-}
-
-/// FNV-1a of 64 bits: it differs when the text does, but for one who makes it not to, and he deceives only himself.
-fn version(text: &str) -> String {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{hash:016x}-{}", text.len())
 }
 
 fn info(name: &str, source: &Source) -> ResourceInfo {

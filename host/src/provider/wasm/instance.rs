@@ -4,17 +4,14 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::{
-    runtime::Handle,
-    time::{Instant, error::Elapsed, sleep, timeout},
-};
+use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace, component::ResourceTable};
 use wasmtime_wasi::{I32Exit, WasiCtx};
 use wasmtime_wasi_config::WasiConfigVariables;
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::{
-    Runtime, Spec,
+    Spec,
     bindings::exports::wharf::provider::{
         completions,
         fetch_handler::{self, FetchOutcome},
@@ -30,16 +27,12 @@ use super::{
     log::GuestLog,
     timers::Timers,
     wasi,
-    wasi_http::Calls,
+    wasi_http::{Calls, Net},
 };
 use crate::provider::{
     Announcer, Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
     WebhookResponse,
-    grants::{
-        Rights,
-        http::{Client, Fetches},
-        store::Stores,
-    },
+    grants::{Rights, http::Fetches, store::Stores},
     shared_state::SharedState,
 };
 
@@ -74,19 +67,6 @@ pub(super) struct HostState {
     meter: Meter,
     /// Ticks that this call has spent computing.
     ticks: u64,
-}
-
-/// What an instance reaches others by.
-#[derive(Clone)]
-pub(super) struct Net {
-    runtime: Arc<Runtime>,
-    pub home: Handle,
-}
-
-impl Net {
-    pub fn client(&self) -> &Arc<Client> {
-        self.runtime.client()
-    }
 }
 
 /// Which handlers a component exports.

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::{
+    runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, Sleep, sleep_until, timeout_at},
 };
@@ -22,14 +23,27 @@ use url::Url;
 use wasmtime_wasi::runtime::AbortOnDropJoinHandle;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-use super::instance::Net;
+use super::Runtime;
 use crate::provider::grants::{
     Rights,
-    http::{Connected, HopError, MAX_BODY_BYTES, MAX_EXCHANGES, MAX_REQUEST_BYTES, MAX_TIME, Stage, gate, gate::Origin, method},
+    http::{Client, Connected, HopError, MAX_BODY_BYTES, MAX_EXCHANGES, MAX_REQUEST_BYTES, MAX_TIME, Stage, gate, gate::Origin, method},
 };
 
 type Ended = Box<dyn Future<Output = Result<(), Error>> + Send>;
 type Exchange = (hyper::Response<WasiBody>, Ended);
+
+/// What an instance reaches others by.
+#[derive(Clone)]
+pub(super) struct Net {
+    pub runtime: Arc<Runtime>,
+    pub home: Handle,
+}
+
+impl Net {
+    pub fn client(&self) -> &Arc<Client> {
+        self.runtime.client()
+    }
+}
 
 /// Sends what one instance asks for.
 pub(super) struct Calls {

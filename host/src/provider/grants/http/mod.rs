@@ -44,7 +44,7 @@ pub const MAX_BODY_BYTES: usize = 16 << 20;
 pub const MAX_HEAD_BYTES: usize = 64 << 10;
 /// Bytes of a request's body: as many as the host itself takes in one.
 pub const MAX_REQUEST_BYTES: usize = 4 << 20;
-/// As many as browsers' standard has for `fetch` at the least half of: whoever sends more goes in a circle.
+/// Browsers follow twenty, and no honest server needs half of that.
 pub const MAX_REDIRECTS: usize = 10;
 /// Exchanges of one provider at a time; further ones wait for their turn.
 pub const MAX_EXCHANGES: usize = 16;
