@@ -35,6 +35,7 @@ Usage: cargo xtask TASK
   bench [read|list|memory]    the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
                               --quick for a look, --only CASE for some of it, --json FILE
   bench load                  how long components take to load, with an empty compile cache and a full one
+  bench webhook               how soon a client hears of a webhook
 
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
 packages, in the user's cache folder). WHARF_GUEST_TOOLCHAIN sets it for all tasks; the flag wins.
