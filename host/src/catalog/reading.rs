@@ -195,10 +195,10 @@ impl Catalog {
         Ok(bytes)
     }
 
-    /// Whether a new owner answers, byte for byte, what was answered last on behalf of the one before, so that nobody need be told that it
-    /// changed hands (law 5). To be called once the new one watches. False where no last answer is kept, and where it takes too long to tell.
+    /// Whether a new owner answers, byte for byte, what all listeners know from the one before, so that none need be told that it changed hands
+    /// (law 5). To be called once the new one watches. False where what they know is not known, and where it takes too long to tell.
     pub(crate) async fn answers_as_before(&self, before: Source, candidate: &Candidate, uri: &Arc<str>) -> bool {
-        let Some(last) = self.readings.last(before, uri) else { return false };
+        let Some(known) = self.readings.known(before, uri) else { return false };
         let comparing = async {
             let _permit = self.comparing.acquire().await.ok()?;
             let moment = candidate.ledger.now(uri);
@@ -206,7 +206,7 @@ impl Catalog {
             let reading = guarded(|| candidate.provider.read(request)).await.ok().flatten()?;
             let kept = taken(reading, candidate, uri, moment);
             // It stands for the last answer from now on, since nobody will ask for another.
-            (kept.contents == last).then(|| self.readings.keep(candidate.source, uri, kept, true))
+            (kept.contents == known).then(|| self.readings.keep(candidate.source, uri, kept, true))
         };
         timeout(COMPARE_TIME, comparing).await.ok().flatten().is_some()
     }

@@ -5,8 +5,12 @@
 //! and instance; one that is good until announced only while the watch holds that held when its call began. A version is handed back only to
 //! the generation that gave it, and if the provider is live, to the instance. The form of an answer is made of its contents and of nothing
 //! else, and comes and goes with them; it counts in the same cap.
+//!
+//! It knows too what the listeners of a URI know (law 5): the last answer, if all answers that were served since the URI was announced last
+//! were the same. Content that changed without a word before a provider is replaced is so announced by its successor.
 
 use std::{
+    collections::HashMap,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -35,6 +39,8 @@ pub(super) struct Kept {
     pub moment: Moment,
     /// When its time of reuse began.
     pub since: Instant,
+    /// Whether all answers in its watch since the URI was announced last were the same.
+    steady: bool,
     /// What it takes without its form.
     own_bytes: usize,
 }
@@ -69,6 +75,8 @@ type Key = (Source, Arc<str>);
 struct State {
     kept: LruCache<Key, Kept>,
     bytes: usize,
+    /// Of each slot, the last generation of which an answer to a watched URI was let go: what its listeners know is not known any more.
+    forgetful: HashMap<u32, u64>,
 }
 
 /// See the module's page.
@@ -78,7 +86,7 @@ pub(super) struct Readings {
 
 impl Default for Readings {
     fn default() -> Self {
-        Self { state: Mutex::new(State { kept: LruCache::unbounded(), bytes: 0 }) }
+        Self { state: Mutex::new(State { kept: LruCache::unbounded(), bytes: 0, forgetful: HashMap::new() }) }
     }
 }
 
@@ -106,7 +114,7 @@ impl Readings {
 
     /// Keeps an answer, if it is good for anything, in place of the one before: if it may be given again, or if the URI is `watched`, so that
     /// this is what its listeners know.
-    pub(super) fn keep(&self, source: Source, uri: &Arc<str>, kept: Kept, watched: bool) {
+    pub(super) fn keep(&self, source: Source, uri: &Arc<str>, mut kept: Kept, watched: bool) {
         let mut state = self.state.lock();
         let useful = watched || kept.version.is_some() || kept.reuse.is_some();
         if !useful && state.kept.is_empty() {
@@ -117,9 +125,14 @@ impl Readings {
             // The call began before a change that the kept answer knows already.
             return;
         }
-        state.remove(&key);
-        if !useful || kept.bytes() > KEPT_ANSWER_BYTES {
+        if let Some(before) = state.remove(&key) {
+            kept.steady = before.moment.watch != kept.moment.watch || (before.steady && before.says_the_same(&kept));
+        }
+        if !useful {
             return;
+        }
+        if kept.bytes() > KEPT_ANSWER_BYTES {
+            return state.forget(source, &kept);
         }
         state.bytes += kept.bytes();
         state.kept.put(key, kept);
@@ -138,9 +151,13 @@ impl Readings {
         }
     }
 
-    /// The last answer that was served, if it is kept.
-    pub(super) fn last(&self, source: Source, uri: &Arc<str>) -> Option<Arc<Vec<Contents>>> {
-        self.state.lock().kept.peek(&(source, uri.clone())).map(|kept| kept.contents.clone())
+    /// What all listeners know that were not told of something newer, if that is known.
+    pub(super) fn known(&self, source: Source, uri: &Arc<str>) -> Option<Arc<Vec<Contents>>> {
+        let state = self.state.lock();
+        if state.forgetful.get(&source.slot) == Some(&source.generation) {
+            return None;
+        }
+        state.kept.peek(&(source, uri.clone())).filter(|kept| kept.steady).map(|kept| kept.contents.clone())
     }
 
     /// What counts, and what is there.
@@ -152,21 +169,32 @@ impl Readings {
 
     /// The last answer was an error.
     pub(super) fn failed(&self, source: Source, uri: &Arc<str>) {
-        self.state.lock().remove(&(source, uri.clone()));
+        let mut state = self.state.lock();
+        if let Some(kept) = state.remove(&(source, uri.clone())) {
+            state.forget(source, &kept);
+        }
     }
 }
 
 impl State {
-    fn remove(&mut self, key: &Key) {
-        if let Some(before) = self.kept.pop(key) {
-            self.bytes -= before.bytes();
+    fn remove(&mut self, key: &Key) -> Option<Kept> {
+        let before = self.kept.pop(key)?;
+        self.bytes -= before.bytes();
+        Some(before)
+    }
+
+    /// An answer that listeners may know is let go.
+    fn forget(&mut self, source: Source, kept: &Kept) {
+        if kept.moment.watch.is_some() {
+            self.forgetful.insert(source.slot, source.generation);
         }
     }
 
     fn fit(&mut self) {
         while self.bytes > KEPT_BYTES {
-            let Some((_, oldest)) = self.kept.pop_lru() else { break };
+            let Some(((source, _), oldest)) = self.kept.pop_lru() else { break };
             self.bytes -= oldest.bytes();
+            self.forget(source, &oldest);
         }
     }
 }
@@ -178,7 +206,11 @@ impl Kept {
             uri.len() + size_of::<Self>() + version.as_deref().map_or(0, str::len) + contents.iter().map(Contents::weight).sum::<usize>();
         let given_again = version.is_some() || reuse.is_some();
         let form = given_again.then(|| Arc::new(Form { key: (source, uri.clone()), bytes: OnceLock::new() }));
-        Self { contents: Arc::new(contents), form, version, reuse, moment, since: Instant::now(), own_bytes }
+        Self { contents: Arc::new(contents), form, version, reuse, moment, since: Instant::now(), steady: true, own_bytes }
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.contents, &other.contents) || self.contents == other.contents
     }
 
     fn bytes(&self) -> usize {

@@ -25,9 +25,24 @@ pub struct Ledger {
     epochs: Box<[AtomicU64]>,
     /// Counts instances: a restart makes everything the last one said stale.
     instance: AtomicU64,
-    /// The URIs it watches, each with the number of the watch: one that was ended and begun again is another.
-    watched: RwLock<HashMap<Arc<str>, u64>>,
+    /// The URIs it watches.
+    watched: RwLock<HashMap<Arc<str>, Watched>>,
     watches: AtomicU64,
+}
+
+/// A URI that is watched.
+#[derive(Debug)]
+struct Watched {
+    /// Which watch: one that was ended and begun again is another.
+    number: u64,
+    /// How often the URI itself was announced since. Its epoch says less, which others share.
+    announced: AtomicU64,
+}
+
+impl Watched {
+    fn now(&self) -> Watch {
+        Watch { number: self.number, announced: self.announced.load(SeqCst) }
+    }
 }
 
 /// The state of one URI's freshness at one moment. An answer may be reused as long as the moment its call began still holds.
@@ -37,7 +52,15 @@ pub struct Moment {
     /// The instance that was asked.
     pub instance: u64,
     /// The watch that held, if one did.
-    pub watch: Option<u64>,
+    pub watch: Option<Watch>,
+}
+
+/// A watch at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watch {
+    number: u64,
+    /// How often the URI had been announced in it.
+    announced: u64,
 }
 
 impl Moment {
@@ -62,7 +85,11 @@ impl Default for Ledger {
 impl Ledger {
     /// What holds for this URI now.
     pub fn now(&self, uri: &str) -> Moment {
-        Moment { epoch: self.epoch(uri).load(SeqCst), instance: self.instance.load(SeqCst), watch: self.watched.read().get(uri).copied() }
+        Moment {
+            epoch: self.epoch(uri).load(SeqCst),
+            instance: self.instance.load(SeqCst),
+            watch: self.watched.read().get(uri).map(Watched::now),
+        }
     }
 
     /// The number of the instance that answers now.
@@ -78,6 +105,9 @@ impl Ledger {
     /// Makes every answer about this URI stale whose call began before now.
     pub fn raise(&self, uri: &str) {
         self.epoch(uri).fetch_add(1, SeqCst);
+        if let Some(watched) = self.watched.read().get(uri) {
+            watched.announced.fetch_add(1, SeqCst);
+        }
     }
 
     /// The instance died: whatever it said or watched is void.
@@ -88,7 +118,8 @@ impl Ledger {
 
     /// The URI's `subscribe` succeeded.
     pub fn watch(&self, uri: Arc<str>) {
-        self.watched.write().insert(uri, self.watches.fetch_add(1, SeqCst));
+        let number = self.watches.fetch_add(1, SeqCst);
+        self.watched.write().insert(uri, Watched { number, announced: AtomicU64::new(0) });
     }
 
     /// The URI's `unsubscribe` is about to be called.
@@ -123,6 +154,17 @@ mod tests {
         ledger.next_instance();
         assert!(!ledger.still("x://a", &then));
         assert_eq!(ledger.now("x://a").watch, None);
+    }
+
+    #[test]
+    fn a_watch_knows_the_announcements_of_its_own_uri_alone() {
+        let ledger = Ledger::default();
+        ledger.watch("x://a".into());
+        let first = ledger.now("x://a").watch;
+        (0..10 * EPOCHS).for_each(|n| ledger.raise(&format!("x://{n}")));
+        assert_eq!(ledger.now("x://a").watch, first, "others share its epoch");
+        ledger.raise("x://a");
+        assert_ne!(ledger.now("x://a").watch, first);
     }
 
     #[test]

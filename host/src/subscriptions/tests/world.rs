@@ -49,8 +49,8 @@ pub struct World {
     pub watching: BTreeSet<(Source, u64, Arc<str>)>,
     pub subscribed: BTreeMap<ListenerId, BTreeSet<String>>,
     views: HashMap<(ListenerId, String), View>,
-    /// The last answer of each generation.
-    served: HashMap<(Source, String), View>,
+    /// What the listeners of each generation know, if all know the same; and whether that was announced to be old.
+    served: HashMap<(Source, String), (Option<View>, bool)>,
     /// Whether the content is the version alone, so that a new owner may answer as the one before did.
     pub alike: bool,
     /// The slots in order.
@@ -184,6 +184,9 @@ impl World {
     }
 
     pub fn announce(&mut self, source: Source, uri: &str) {
+        if let Some((_, old)) = self.served.get_mut(&(source, uri.to_owned())) {
+            *old = true;
+        }
         self.reducer.announce(source, Updated::These([Arc::from(uri)].into()));
         self.carry_out();
     }
@@ -250,8 +253,12 @@ impl World {
                     Verdict::NotFound => Err(Error::NotFound),
                     Verdict::Denies => Err(Error::Denied("no".into())),
                 };
-                let last = call.before.and_then(|before| self.served.get(&(before, uri.to_string())));
-                let same = result.is_ok() && last.is_some_and(|last| *last == now);
+                let known = call.before.and_then(|before| self.served.get(&(before, uri.to_string())));
+                let same = result.is_ok() && known.is_some_and(|(known, _)| *known == Some(now));
+                if same {
+                    // It stands for what was served.
+                    self.served.insert((*source, uri.to_string()), (Some(now), false));
+                }
                 self.reducer.subscribed(&uri, result, same);
             }
         }
@@ -349,7 +356,12 @@ impl World {
             let key = (candidate.source, uri.to_owned());
             if verdict(&self.players[candidate.source.slot as usize], uri) != Verdict::NotFound {
                 let content = self.content(candidate.source, uri);
-                self.served.insert(key, content);
+                let (known, old) = self.served.entry(key).or_insert((Some(content), false));
+                if !std::mem::take(old) && *known != Some(content) {
+                    *known = None;
+                } else {
+                    *known = Some(content);
+                }
                 break;
             }
             self.served.remove(&key);
