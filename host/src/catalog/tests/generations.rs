@@ -167,3 +167,38 @@ async fn an_answer_from_before_a_change_does_not_take_the_place_of_a_later_one()
     world.load(&world.generation(1, 2, "two")).await;
     assert!(world.answers_as(&old).await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn law_5_what_changed_without_a_word_is_not_what_all_listeners_know() {
+    for (announced, fails, same) in [(false, false, false), (true, false, true), (false, true, false)] {
+        let mut world = World::new();
+        let old = watched(&mut world, "one").await;
+        if fails {
+            // Somebody is told that it cannot be had, and the next one has it again.
+            old.shelf.lock().readings.insert(URI.into(), Err(Error::unavailable("not now")));
+            world.read(URI).await.unwrap_err();
+        }
+        old.put(URI, "two");
+        if announced {
+            old.announcer.updated(URI);
+        }
+        // Another one than those who read it before.
+        assert_eq!(world.read(URI).await.unwrap(), "two");
+        let new = world.generation(1, 2, "two");
+        world.load(&new).await;
+        assert_eq!(world.answers_as(&old).await, same, "announced: {announced}, fails: {fails}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_5_where_an_answer_was_let_go_it_is_not_known_what_listeners_know() {
+    let mut world = World::new();
+    let old = watched(&mut world, "one").await;
+    old.put(URI, &"1".repeat(readings::KEPT_ANSWER_BYTES));
+    world.read(URI).await.unwrap();
+    old.put(URI, "two");
+    world.read(URI).await.unwrap();
+    let new = world.generation(1, 2, "two");
+    world.load(&new).await;
+    assert!(!world.answers_as(&old).await);
+}
