@@ -1,8 +1,17 @@
 //! The example provider `ci`, with payloads as GitHub and GitLab send them.
 
+#[path = "../../host/tests/common/web.rs"]
+mod web;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use wharf_tests::{Host, Setup, call, hook, listen, mac};
+use web::{Authority, Web, answer};
+use wharf_tests::{Host, Setup, call, hook, listen, mac, within};
 
 const SECRET: &str = "It's a Secret to Everybody";
 const MAIN: &str = "ci://octo-org/octo-repo?branch=main";
@@ -195,5 +204,68 @@ async fn polling_without_a_grant_is_denied_with_the_line_and_webhooks_work_all_t
     ensure!(host.log().contains("[provider.grants] hosts = ["), "{}", host.log());
     github(&host, "workflow_run", &run(1, "test", "main", "aaaa", "completed", Some("success"))).await?;
     ensure!(status(&host, MAIN).await?["status"] == "success");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_project_that_is_polled_is_announced_when_its_status_changes_and_not_before() -> Result<()> {
+    let authority = Authority::new();
+    let runs = Arc::new(Mutex::new((run(1, "test", "main", "aaaa", "in_progress", None), 0)));
+    let web = Web::https(authority.server(&["localhost"]), {
+        let runs = runs.clone();
+        move |seen| {
+            let mut runs = runs.lock().unwrap();
+            let (run, asked) = &mut *runs;
+            let known = seen.target() == "/repos/octo-org/octo-repo/actions/runs?per_page=50";
+            if !known || seen.header("authorization") != Some("Bearer t0ken-of-mine") {
+                return answer("404 Not Found", &[], b"{}");
+            }
+            *asked += 1;
+            let etag = run["workflow_run"]["status"].to_string();
+            if seen.header("if-none-match") == Some(&etag) {
+                return answer("304 Not Modified", &[], b"");
+            }
+            let body = json!({ "total_count": 1, "workflow_runs": [run["workflow_run"]] }).to_string();
+            answer("200 OK", &[&format!("ETag: {etag}")], body.as_bytes())
+        }
+    })
+    .await;
+    let port = web.port();
+    let config = format!(
+        r#"
+        [fetch]
+        ca-file = "plugins/ca.pem"
+        [[provider]]
+        name = "ci"
+        [provider.settings]
+        poll = ["github:octo-org/octo-repo"]
+        poll-seconds = 1
+        github-api = "https://localhost:{port}"
+        [provider.grants]
+        hosts = ["localhost:{port}"]
+        env = [{{ GITHUB_TOKEN = {{ file = "plugins/token" }} }}]
+        "#
+    );
+    let setup = Setup::new().guest("ci").file("ca.pem", authority.pem.as_bytes()).file("token", b"t0ken-of-mine\n");
+    let host = setup.config(&config).start().await?;
+    let mut listener = listen(&host, &[MAIN.into()]).await?;
+    let first = async {
+        // It may have been told before anybody listened.
+        while status(&host, MAIN).await.map(|read| read["status"] != "in_progress").unwrap_or(true) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    };
+    within("the first answer", first).await?;
+    runs.lock().unwrap().0 = run(1, "test", "main", "aaaa", "completed", Some("success"));
+    let told = async {
+        while status(&host, MAIN).await?["status"] != "success" {
+            ensure!(listener.update().await? == MAIN);
+        }
+        Ok(())
+    };
+    within("the change", told).await?;
+    ensure!(runs.lock().unwrap().1 >= 2);
+    ensure!(!host.log().contains("t0ken"), "{}", host.log());
     Ok(())
 }

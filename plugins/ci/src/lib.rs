@@ -116,7 +116,7 @@ impl State {
                 if !self.wants(&project) {
                     return;
                 }
-                let Some(change) = self.board.take(project, branch, title, run) else { return };
+                let Some(change) = self.board.take(project, branch, title, *run) else { return };
                 if let Some(went) = &change.went {
                     self.forget(went);
                 }

@@ -13,7 +13,7 @@ use crate::board::{Run, Status};
 #[derive(Debug)]
 pub enum News {
     /// To a run of a branch.
-    Run { project: String, branch: String, title: Option<String>, run: Run },
+    Run { project: String, branch: String, title: Option<String>, run: Box<Run> },
     /// The branch is gone.
     Gone { project: String, branch: String },
 }
@@ -113,7 +113,7 @@ impl WorkflowRun {
             updated: self.updated_at,
             revision: (self.id, self.run_attempt, progress),
         };
-        Some(News::Run { project: project.into(), branch, title: self.display_title, run })
+        Some(News::Run { project: project.into(), branch, title: self.display_title, run: Box::new(run) })
     }
 }
 
@@ -208,7 +208,7 @@ impl Pipeline {
             // A pipeline goes on when a job of it is run again: what comes last holds.
             revision: (self.id, 0, 0),
         };
-        Some(News::Run { project: project.into(), branch: self.r#ref, title, run })
+        Some(News::Run { project: project.into(), branch: self.r#ref, title, run: Box::new(run) })
     }
 }
 

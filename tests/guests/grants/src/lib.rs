@@ -142,7 +142,10 @@ impl resources::Guest for Grants {
             ["replace", key, expected, value] => store::replace(key, given(expected).as_deref(), given(value).as_deref())?.to_string(),
             ["keys", prefix] => store::keys(prefix)?.join(","),
             ["publish", key, text] => publish(key, text).map(done)?,
-            ["unpublish", key] => done(shared_state::remove(key)),
+            ["unpublish", key] => {
+                shared_state::remove(key);
+                done(())
+            }
             ["env"] => std::env::vars().map(|(name, _)| name).collect::<Vec<_>>().join(","),
             ["env", name] => variable(name)?,
             ["say", name] => {
@@ -209,11 +212,7 @@ impl webhook_handler::Guest for Grants {
             ["", "status", given] => status = given.parse().unwrap_or(500),
             ["", "trap"] => panic!("as was wanted"),
             ["", "slow", ms] => compute(ms.parse().unwrap_or(0)),
-            ["", "publish", key] => {
-                if publish(key, &text).is_err() {
-                    status = 500;
-                }
-            }
+            ["", "publish", key] => status = publish(key, &text).map_or(500, |()| 200),
             _ => {}
         }
         let headers = vec![("content-type".into(), "text/plain".into()), ("set-cookie".into(), "a=b".into())];
