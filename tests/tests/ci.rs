@@ -251,7 +251,7 @@ async fn a_project_that_is_polled_is_announced_when_its_status_changes_and_not_b
     let mut listener = listen(&host, &[MAIN.into()]).await?;
     let first = async {
         // It may have been told before anybody listened.
-        while status(&host, MAIN).await.map(|read| read["status"] != "in_progress").unwrap_or(true) {
+        while status(&host, MAIN).await.map(|read| read["status"] != "running").unwrap_or(true) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
