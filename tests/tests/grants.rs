@@ -20,7 +20,7 @@ async fn what_is_granted_and_what_was_denied_is_said() -> Result<()> {
     for _ in 0..2 {
         let denied = call(&host, "resources/read", json!({ "uri": "grants://get/key" })).await;
         ensure!(
-            denied.is_err_and(|error| error.to_string().contains("[provider.grants] state = ")),
+            denied.as_ref().is_err_and(|error| format!("{error:#}").contains("[provider.grants] state = ")),
             "it reads a store that it does not have"
         );
     }
