@@ -11,7 +11,7 @@
 //! | [`subscriptions`] | who listens to what | MCP messages, WebAssembly |
 //! | [`plugins`] | the plugins folder, loading | MCP |
 //! | [`catalog`] | order, lists, lookup, pages, kept answers | MCP, WebAssembly, listeners |
-//! | [`provider`] | what a provider is; those that are components | everything above |
+//! | [`provider`] | what a provider is; those that are components; what each may do besides answering | everything above |
 //! | [`config`] | wharf.toml, which files are trusted | everything else |
 //! | [`uri`] | what is a URI; templates, matched and expanded | everything else |
 //!
