@@ -366,8 +366,8 @@ impl Host {
 
     // Serving, and the end.
 
-    /// The HTTP endpoint at [`http::PATH`], and webhooks at [`http::HOOKS_PREFIX`], to be put into an axum application of your own; then end it by [`Host::end_streams`] and
-    /// [`Host::close`].
+    /// The HTTP endpoint at [`http::PATH`], and webhooks at [`http::HOOKS_PREFIX`], to be put into an axum application of your own; then end
+    /// it by [`Host::end_streams`] and [`Host::close`].
     pub fn router(&self, settings: HttpSettings) -> Router {
         let hooks = format!("{}{{*rest}}", http::HOOKS_PREFIX);
         let service = self.service(settings);
