@@ -1,0 +1,69 @@
+"""The one place that knows the modules `componentize-py` makes of the contract.
+
+A module is there only if the project's world imports or exports the interface, and none is on your own Python, where tests run. All that
+are there are imported at once: at run time it would be too late.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+_PACKAGE = "wharf:provider"
+_VERSION = "0.1.0"
+_IMPORTS = ("types", "announce", "settings", "timers", "file_watch", "fetch", "store", "shared_state")
+_EXPORTS = ("resources", "subscriptions", "completions", "timer_handler", "file_handler", "fetch_handler", "webhook_handler")
+
+
+def _found(kind: str, names: tuple[str, ...]) -> dict[str, ModuleType]:
+    found = {}
+    for name in names:
+        try:
+            found[name] = importlib.import_module(f"wit_world.{kind}.{name}")
+        except ModuleNotFoundError:
+            pass
+    return found
+
+
+try:
+    from componentize_py_types import Err
+except ModuleNotFoundError:
+
+    class Err(Exception):  # type: ignore[no-redef]
+        """Stands in for that of the bindings on your own Python."""
+
+        def __init__(self, value: Any) -> None:
+            super().__init__(value)
+            self.value = value
+
+
+_imports = _found("imports", _IMPORTS)
+_exports = _found("exports", _EXPORTS)
+
+
+def imported(name: str) -> Any:
+    """An interface that the world imports."""
+    return _need(_imports, name, "import")
+
+
+def exported(name: str) -> Any:
+    """The types of an interface that the world exports."""
+    return _need(_exports, name, "export")
+
+
+def _need(modules: dict[str, ModuleType], name: str, kind: str) -> Any:
+    if name not in modules:
+        interface = f"{_PACKAGE}/{name.replace('_', '-')}@{_VERSION}"
+        raise RuntimeError(f"the world does not {kind} {interface}: add `{kind} {interface};` to wit/world.wit (or this is not the component)")
+    return modules[name]
+
+
+def case(variant: str, name: str) -> Any:
+    """The class of a variant's case in `types`."""
+    return getattr(imported("types"), f"{variant}_{name}")
+
+
+def enum(kind: Any, value: str) -> Any:
+    """An enum's value by its name in the contract, `not-found` for instance."""
+    return kind[value.upper().replace("-", "_")]
