@@ -84,7 +84,7 @@ def read_table(request):
 def read_columns(request):
     def shown(opened, format):
         found = [column.brief() for column in columns.look_at(opened)]
-        return view.records(format, request.variables["file"], found, [f"{opened.rows_read:,} rows", *opened.notes])
+        return view.records(format, request.variables["file"], found, [source.count(opened.rows_read), *opened.notes])
 
     return reading(request, shown)
 
@@ -93,7 +93,7 @@ def read_columns(request):
 def read_summary(request):
     def shown(opened, format):
         found = [column.summary() for column in columns.look_at(opened)]
-        return view.records(format, request.variables["file"], found, [f"{opened.rows_read:,} rows", *opened.notes])
+        return view.records(format, request.variables["file"], found, [source.count(opened.rows_read), *opened.notes])
 
     return reading(request, shown)
 
@@ -124,8 +124,8 @@ def reading(request, shown):
 
 def _of(kept, found):
     if len(kept) == found:
-        return f"{found:,} rows"
-    return f"{len(kept):,} of {found:,} rows; /rows?from=…&to=… and filters give others"
+        return source.count(found)
+    return f"{len(kept):,} of {source.count(found)}; /rows?from=…&to=… and filters give others"
 
 
 def mime_type(format):

@@ -86,7 +86,7 @@ def look_at(table):
     """All columns of a table."""
     columns = [Column(name, table.decimal_comma) for name in table.columns]
     seers = [column.see for column in columns]
-    for _, row in table.rows():
+    for _, row in table.rows(every_cell=True):
         for see, cell in zip(seers, row):
             see(cell)
     return columns

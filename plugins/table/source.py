@@ -21,6 +21,7 @@ DELIMITERS = ",;\t|"
 # A call has 5 seconds unless wharf.toml says otherwise; so much takes two.
 MAX_CHARACTERS = 8 << 20
 MAX_ROWS = 100_000
+MAX_CELLS = 500_000
 # More in one line or cell is no table, or a quote that is never closed.
 MAX_CELL = 1 << 18
 MAX_COLUMNS = 500
@@ -90,7 +91,7 @@ class Table:
         self.notes = []
         self.rows_read = 0
         self._name = os.path.basename(path)
-        self._characters = self._lines = self._ragged = 0
+        self._characters = self._ragged = 0
         try:
             self.delimiter = self._find_delimiter()
             self._reader = csv.reader(self._limited(), delimiter=self.delimiter)
@@ -107,12 +108,14 @@ class Table:
     def __exit__(self, *_):
         self._file.close()
 
-    def rows(self):
-        """Each row with its number, from 1, as long as the columns: what is missing is empty. After the last one `notes` is complete."""
+    def rows(self, *, every_cell=False):
+        """Each row with its number, from 1, as long as the columns: what is missing is empty. After the last one `notes` is complete.
+        Who looks at every cell gets fewer."""
         wide = len(self.columns)
+        most = min(MAX_ROWS, MAX_CELLS // (wide or 1)) if every_cell else MAX_ROWS
         for row in self._all():
-            if self.rows_read == MAX_ROWS:
-                self.notes.append(f"only the first {MAX_ROWS:,} rows are read")
+            if self.rows_read == most:
+                self.notes.append(f"only the first {most:,} rows are read")
                 break
             self.rows_read += 1
             if len(row) != wide:
@@ -122,7 +125,7 @@ class Table:
         if self._characters >= MAX_CHARACTERS:
             self.notes.append(f"only the first {MAX_CHARACTERS >> 20} Mi characters are read")
         if self._ragged:
-            self.notes.append(f"{self._ragged:,} rows have more or fewer cells than there are columns: filled up or cut")
+            self.notes.append(f"{count(self._ragged)} with more or fewer cells than there are columns: filled up or cut")
 
     def _all(self):
         if self._first is not None:
@@ -135,7 +138,8 @@ class Table:
         try:
             return next((row for row in self._reader if any(row)), None)
         except csv.Error as error:
-            raise Failed(f"{self._name}, line {self._reader.line_num}: {error}. A quote that is not closed, or no table?") from None
+            self.notes.append(f"broken off at line {self._reader.line_num}: {error}. A quote that is not closed, or no table?")
+            return None
         except (OSError, UnicodeError) as error:
             raise Failed(f"{self._name}: {error}") from None
 
@@ -144,10 +148,9 @@ class Table:
             line = self._file.readline(MAX_CELL)
             if not line:
                 return
-            self._lines += 1
             self._characters += len(line)
             if len(line) == MAX_CELL:
-                raise Failed(f"{self._name}, line {self._lines}: it is longer than {MAX_CELL >> 10} Ki characters: no table?")
+                raise csv.Error(f"it is longer than {MAX_CELL >> 10} Ki characters")
             yield line
 
     def _find_delimiter(self):
@@ -180,7 +183,8 @@ class Table:
         """The columns' names, all different, and the first row where it is no header: one of numbers is none."""
         first = self._next()
         if first is None:
-            self.notes.append("the file is empty")
+            if not self.notes:
+                self.notes.append("the file is empty")
             return [], None
         if len(first) > MAX_COLUMNS:
             self.notes.append(f"only the first {MAX_COLUMNS} of {len(first)} columns are read")
@@ -203,6 +207,10 @@ def _open(path):
         begin = file.read(2)
     encoding = "utf-16" if begin in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
     return open(path, encoding=encoding, errors="replace" if encoding == "utf-16" else "windows", newline="")
+
+
+def count(rows):
+    return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"
 
 
 def number(cell, decimal_comma):

@@ -65,9 +65,15 @@ def to_host(error: Exception) -> Exception:
         return error
     if not isinstance(error, ProviderError):
         log(error)
-        error = Failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+        error = Failed(_told(error))
     case = bindings.case("Error", error._case)
     return bindings.Err(case() if isinstance(error, NotFound) else case(str(error)))
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "MemoryError: it takes more than the memory that wharf.toml gives it ([provider.limits] memory)"
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def log(error: Exception) -> None:
