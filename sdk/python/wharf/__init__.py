@@ -26,10 +26,11 @@ as `Completions`, takes the place of the one made here; the bindings are in `wit
 What Python authors should know:
 
 - The build runs your module once and keeps the memory as it is then. What is imported by then is there; **an `import` inside a function
-  fails** unless something else has imported the module before. The same holds for encodings (`import encodings.cp1252`).
+  fails** unless something else has imported the module before. The same holds for encodings: UTF-8, UTF-16, ASCII, Latin-1 and
+  Windows-1252 are there, others are imported like modules (`import encodings.cp437`).
 - What the module computes at its top is computed at build time: `time.time()` there is the time of the build, an own `random.Random()` has
-  the same seed in all instances, and settings, folders and environment are not there yet. Do such things in `@provider.start`. The
-  functions of `random`, `uuid`, `secrets` and `os.urandom` are different in each instance.
+  the same seed in all instances, and settings, folders and environment are not there yet. Do such things in `@provider.start`. What the
+  functions of `random`, `uuid`, `secrets` and `os.urandom` give is different in each instance; `hash` of a text is not.
 - No call may wait: no `time.sleep`, no threads, no sockets. Ask with `every`, `watch` and `fetch`, and be called.
 - `print` and `sys.stderr` go to the host's log, with the provider's name.
 """

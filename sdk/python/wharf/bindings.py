@@ -38,6 +38,10 @@ except ModuleNotFoundError:
             self.value = value
 
 
+# What the standard library itself imports only when it is used.
+for _hidden in ("_strptime", "encodings.ascii", "encodings.cp1252", "encodings.latin_1", "encodings.utf_16", "encodings.utf_8_sig"):
+    importlib.import_module(_hidden)
+
 _imports = _found("imports", _IMPORTS)
 _exports = _found("exports", _EXPORTS)
 

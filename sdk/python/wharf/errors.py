@@ -73,6 +73,8 @@ def to_host(error: Exception) -> Exception:
 def _told(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "MemoryError: it takes more than the memory that wharf.toml gives it ([provider.limits] memory)"
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}: import it at the top of a file, while the component is built"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
