@@ -25,22 +25,22 @@ changes = {}
 table = provider.template(
     "table://{file}{?format}",
     title="A table",
-    describe=f"The first {FIRST_ROWS} rows of a CSV file. format: markdown or json.",
+    description=f"The first {FIRST_ROWS} rows of a CSV file. format: markdown or json.",
 )
 head = provider.template(
     "table://{file}/columns{?format}",
     title="The columns of a table",
-    describe="Of each column: number, date or text, how many cells are filled, examples.",
+    description="Of each column: number, date or text, how many cells are filled, examples.",
 )
 summary = provider.template(
     "table://{file}/summary{?format}",
     title="A table in numbers",
-    describe="Of each column: sum, smallest, largest, mean, median, quartiles, deviation; first and last date; the most frequent values.",
+    description="Of each column: sum, smallest, largest, mean, median, quartiles, deviation; first and last date; the most frequent values.",
 )
 chosen = provider.template(
     "table://{file}/rows{?from,to,column,value,contains,sort,columns,limit,format}",
     title="Rows of a table",
-    describe=(
+    description=(
         "from, to: row numbers, or with column the least and greatest value of that column. value: what the column is. contains: "
         "text in the column, or anywhere. sort: a column, or -column for the greatest first. columns: those to show, with commas. "
         f"limit: {rows.LIMIT} if not said, at most {rows.MAX_LIMIT}."
@@ -67,7 +67,7 @@ def listed():
         found = source.names(folder)
     except ProviderError:
         return []
-    return [Item({"file": name}, describe="CSV table; also /columns, /summary and /rows{?…}", mime_type=mime_type(format)) for name in found]
+    return [Item({"file": name}, description="CSV table; also /columns, /summary and /rows{?…}", mime_type=mime_type(format)) for name in found]
 
 
 @table.read
@@ -153,14 +153,10 @@ def suggest_files(value, known):
     return [name for name in source.names(folder) if name.startswith(value)]
 
 
-def suggest_formats(value, known):
-    return [format for format in view.FORMATS if format.startswith(value)]
-
-
 for one in VIEWS:
     one.on_subscribe(subscribe)
     one.complete("file")(suggest_files)
-    one.complete("format")(suggest_formats)
+    one.complete("format", view.FORMATS)
 
 
 @chosen.complete("column")

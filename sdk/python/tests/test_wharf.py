@@ -90,7 +90,7 @@ class Lists(Case):
         self.provider.resource(
             "x://a/full",
             title="T",
-            describe="D",
+            description="D",
             mime_type="text/plain",
             size=5,
             icons=[Icon("data:,", "image/png", ["any"], "dark")],
@@ -345,6 +345,12 @@ class Completes(Case):
         self.assertEqual(complete(completions.CompletionRequest("x://{z}", "z", "", [])).values, [])
         with self.assertRaises(ValueError):
             family.complete("typo")
+
+    def test_suggestions_among_a_few_values_begin_with_what_is_typed(self):
+        family = self.provider.template("x://{a}").complete("a", ["alpha", "beta"])
+        family.read(str)
+        found = self.export("Completions").complete(completions.CompletionRequest("x://{a}", "a", "b", []))
+        self.assertEqual((found.values, found.total, found.has_more), (["beta"], 1, False))
 
 
 class Exports(Case):

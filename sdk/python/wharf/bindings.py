@@ -26,17 +26,20 @@ def _found(kind: str, names: tuple[str, ...]) -> dict[str, ModuleType]:
     return found
 
 
+class _Err(Exception):
+    """Stands in for that of the bindings on your own Python."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.value = value
+
+
+Err: Any = _Err
+"""What the bindings raise, and take, for the error of a `result`."""
 try:
-    from componentize_py_types import Err
+    Err = importlib.import_module("componentize_py_types").Err
 except ModuleNotFoundError:
-
-    class Err(Exception):  # type: ignore[no-redef]
-        """Stands in for that of the bindings on your own Python."""
-
-        def __init__(self, value: Any) -> None:
-            super().__init__(value)
-            self.value = value
-
+    pass
 
 # What the standard library itself imports only when it is used.
 for _hidden in ("_strptime", "encodings.ascii", "encodings.cp1252", "encodings.latin_1", "encodings.utf_16", "encodings.utf_8_sig"):

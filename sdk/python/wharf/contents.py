@@ -27,7 +27,7 @@ NOT_MODIFIED: Final = _NotModified()
 that very version becomes this by itself.)"""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Request:
     """What a handler is asked for."""
 
@@ -73,7 +73,7 @@ class Item:
     name: Optional[str] = None
     """Otherwise the last segment of its URI."""
     title: Optional[str] = None
-    describe: Optional[str] = None
+    description: Optional[str] = None
     mime_type: Optional[str] = None
     """Otherwise the template's."""
     size: Optional[float] = None
@@ -107,7 +107,7 @@ def json(value: Any, *, indent: Optional[int] = None, meta: Optional[Mapping[str
     return Content(_json.dumps(value, ensure_ascii=False, indent=indent, separators=separators), meta=meta, is_json=True)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(slots=True, init=False)
 class Reading:
     """What a resource holds at one moment, where that is more than one text or blob."""
 
@@ -118,9 +118,7 @@ class Reading:
     """Absent: the host asks again each time."""
 
     def __init__(self, *contents: Union[str, bytes, Content], version: Optional[str] = None, reuse: Optional[Reuse] = None) -> None:
-        object.__setattr__(self, "contents", contents)
-        object.__setattr__(self, "version", version)
-        object.__setattr__(self, "reuse", reuse)
+        self.contents, self.version, self.reuse = contents, version, reuse
 
 
 Answered = Union[str, bytes, Content, Reading, _NotModified]
@@ -145,12 +143,13 @@ def to_reading(answered: Any, request: Request, mime_type: Optional[str]) -> Any
     """The answer to a `read`; `mime_type` is what the list or the template says."""
     if answered is NOT_MODIFIED:
         return None
+    reading = bindings.exported("resources").Reading
     if not isinstance(answered, Reading):
-        answered = Reading(answered)
+        return reading([_content(answered, mime_type)], None, None)
     if answered.version is not None and answered.version == request.if_none_match:
         return None
     contents = [_content(content, mime_type) for content in answered.contents]
-    return bindings.exported("resources").Reading(contents, text(answered.version), to_reuse(answered.reuse))
+    return reading(contents, text(answered.version), to_reuse(answered.reuse))
 
 
 def _content(content: Any, mime_type: Optional[str]) -> Any:

@@ -59,7 +59,7 @@ def from_host(value: Any) -> ProviderError:
     return kind() if message is None else kind(message)
 
 
-def to_host(error: Exception) -> Exception:
+def to_host(error: Exception) -> Any:
     """What is raised to the host for an exception of a handler. What nobody foresaw goes to the log with its trace."""
     if isinstance(error, bindings.Err):
         return error

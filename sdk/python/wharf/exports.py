@@ -81,25 +81,25 @@ def classes(provider: Provider) -> dict[str, type]:
 def resource_info(fields: Resource) -> Any:
     """An entry of the list, of a resource."""
     more = (fields._icons, fields._annotations, fields._meta)
-    return _info(fields._uri, fields._name, fields._title, fields._describe, fields._mime_type, fields._size, *more)
+    return _info(fields._uri, fields._name, fields._title, fields._description, fields._mime_type, fields._size, *more)
 
 
 def item_info(uri: str, item: contents.Item, template: Template, name: str) -> Any:
     """An entry of the list, of a template's family."""
     mime_type, icons = item.mime_type or template._mime_type, item.icons or template._icons
-    return _info(uri, name, item.title, item.describe, mime_type, item.size, icons, item.annotations, item.meta)
+    return _info(uri, name, item.title, item.description, mime_type, item.size, icons, item.annotations, item.meta)
 
 
-def _info(uri: str, name: str, title: Any, describe: Any, mime_type: Any, size: Any, icons: Any, annotations: Any, meta: Any) -> Any:
+def _info(uri: str, name: str, title: Any, description: Any, mime_type: Any, size: Any, icons: Any, annotations: Any, meta: Any) -> Any:
     text = contents.text
     size = None if size is None else float(size)
     more = (contents.to_icons(icons), contents.to_annotations(annotations), contents.to_meta(meta))
-    return bindings.imported("types").ResourceInfo(text(uri), text(name), text(title), text(describe), mime_type, size, *more)
+    return bindings.imported("types").ResourceInfo(text(uri), text(name), text(title), text(description), mime_type, size, *more)
 
 
 def template_info(template: Template) -> Any:
     """An entry of the list of templates."""
     text = contents.text
     more = (contents.to_icons(template._icons), contents.to_annotations(template._annotations), contents.to_meta(template._meta))
-    named = (template._uri, text(template._name), text(template._title), text(template._describe))
+    named = (template._uri, text(template._name), text(template._title), text(template._description))
     return bindings.imported("types").TemplateInfo(*named, template._mime_type, *more)

@@ -98,7 +98,8 @@ class Store:
     def get(self, key: str) -> Optional[bytes]:
         """The value, or nothing."""
         with errors.translated():
-            return bindings.imported("store").get(key)
+            value: Optional[bytes] = bindings.imported("store").get(key)
+        return value
 
     def set(self, key: str, value: bytes) -> None:
         """`Denied`: wharf.toml grants no state, or this would be more than it grants."""
@@ -113,7 +114,7 @@ class Store:
     def replace(self, key: str, expected: Optional[bytes], value: Optional[bytes]) -> bool:
         """Stores `value` (`None` removes it) if what is there is `expected` (`None`: nothing); else `False`, and nothing is changed."""
         with errors.translated():
-            return bindings.imported("store").replace(key, expected, value)
+            return bool(bindings.imported("store").replace(key, expected, value))
 
     def keys(self, prefix: str = "") -> list[str]:
         """All keys that begin so, sorted."""
@@ -204,7 +205,7 @@ class Grants:
         value: Union[str, bytes, Content],
         *,
         title: Optional[str] = None,
-        describe: Optional[str] = None,
+        description: Optional[str] = None,
         mime_type: Optional[str] = None,
         annotations: Optional[Annotations] = None,
     ) -> None:
@@ -216,7 +217,7 @@ class Grants:
         body = contents.body(content.body, content.utf8)
         text = contents.text
         with errors.translated():
-            state.set(key, state.SharedValue(text(title), text(describe), own, contents.to_annotations(annotations), body))
+            state.set(key, state.SharedValue(text(title), text(description), own, contents.to_annotations(annotations), body))
 
     def unpublish(self, key: str) -> None:
         """Fine if there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import Any, Callable, Iterable, Mapping, MutableMapping, Optional, Sequence, TypeVar
+from typing import Any, Callable, Iterable, Mapping, MutableMapping, Optional, Sequence, TypeVar, overload
 from urllib.parse import unquote
 
 from . import bindings, contents, errors, exports, uris
@@ -13,6 +13,7 @@ from .errors import Failed, Invalid, NotFound
 from .grants import Grants
 
 F = TypeVar("F", bound=Callable[..., Any])
+B = TypeVar("B", bound="_Builder")
 Read = Callable[[Request], Answered]
 
 _PAGE = 1000
@@ -29,13 +30,13 @@ class _Builder:
         uri: str,
         name: Optional[str],
         title: Optional[str],
-        describe: Optional[str],
+        description: Optional[str],
         mime_type: Optional[str],
         icons: Sequence[Icon],
         annotations: Optional[Annotations],
         meta: Optional[Mapping[str, Any]],
     ) -> None:
-        self._uri, self._name, self._title, self._describe = uri, name or _last_segment(uri), title, describe
+        self._uri, self._name, self._title, self._description = uri, name or _last_segment(uri), title, description
         self._mime_type, self._icons, self._annotations, self._meta = mime_type, icons, annotations, meta
         self._subscribable = False
         self._on_subscribe: Optional[Callable[[Request], object]] = None
@@ -47,7 +48,7 @@ class _Builder:
         self._read = function
         return function
 
-    def subscribable(self) -> Any:
+    def subscribable(self: B) -> B:
         """It can be subscribed, and changes only when `provider.updated` says so, or at a reload. Gives this builder."""
         self._subscribable = True
         return self
@@ -92,9 +93,16 @@ class Template(_Builder):
         self._list = function
         return function
 
-    def complete(self, variable: str) -> Callable[[F], F]:
+    @overload
+    def complete(self, variable: str) -> Callable[[F], F]: ...
+
+    @overload
+    def complete(self, variable: str, among: Sequence[str]) -> Template: ...
+
+    def complete(self, variable: str, among: Optional[Sequence[str]] = None) -> Any:
         """Decorates what suggests values of a variable while someone types: `function(value, known)` gives those that suit what is typed
-        so far, best first; `known` has the variables that are filled in already."""
+        so far, best first; `known` has the variables that are filled in already. Or it is given all values there are: then those are
+        suggested that begin with what is typed, and this builder is what it gives."""
         if variable not in uris.variables(self._uri):
             raise ValueError(f"{self._uri} has no variable {variable}")
 
@@ -102,7 +110,10 @@ class Template(_Builder):
             self._complete[variable] = function
             return function
 
-        return decorated
+        if among is None:
+            return decorated
+        self._complete[variable] = lambda value, known: [one for one in among if one.startswith(value)]
+        return self
 
 
 class Provider(Grants):
@@ -128,16 +139,16 @@ class Provider(Grants):
         *,
         name: Optional[str] = None,
         title: Optional[str] = None,
-        describe: Optional[str] = None,
+        description: Optional[str] = None,
         mime_type: Optional[str] = None,
         size: Optional[float] = None,
         icons: Sequence[Icon] = (),
         annotations: Optional[Annotations] = None,
         meta: Optional[Mapping[str, Any]] = None,
     ) -> Resource:
-        """A resource that is listed. `name` is the last segment of the URI if it is not given; `title` is for people, `describe` for the
+        """A resource that is listed. `name` is the last segment of the URI if it is not given; `title` is for people, `description` for the
         model to decide whether to read it; `size` is in bytes; `meta` is for MCP's `_meta`."""
-        made = Resource(uri, name, title, describe, mime_type, icons, annotations, meta)
+        made = Resource(uri, name, title, description, mime_type, icons, annotations, meta)
         made._size = size
         return self._add(made)
 
@@ -147,7 +158,7 @@ class Provider(Grants):
         *,
         name: Optional[str] = None,
         title: Optional[str] = None,
-        describe: Optional[str] = None,
+        description: Optional[str] = None,
         mime_type: Optional[str] = None,
         icons: Sequence[Icon] = (),
         annotations: Optional[Annotations] = None,
@@ -155,9 +166,9 @@ class Provider(Grants):
     ) -> Template:
         """A family of resources by a template of RFC 6570: `{v}`, `{+v}`, `{/v*}`, `{?a,b}`. They are tried in the order in which they are
         made. The fields are those of `resource`."""
-        return self._add(Template(uri_template, name, title, describe, mime_type, icons, annotations, meta))
+        return self._add(Template(uri_template, name, title, description, mime_type, icons, annotations, meta))
 
-    def _add(self, made: Any) -> Any:
+    def _add(self, made: B) -> B:
         if made._uri in self._builders:
             raise ValueError(f"{made._uri} is there already")
         self._builders[made._uri] = made
@@ -267,9 +278,7 @@ class Provider(Grants):
 
     def _list(self, cursor: Optional[str]) -> tuple[list[Any], Optional[str], Optional[Reuse]]:
         """A page: later ones are cut from what the first one was, since the family may be another by then."""
-        first = 0
-        if cursor is not None:
-            first = int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 10 else 0
+        first = int(cursor) if cursor is not None and cursor.isascii() and cursor.isdigit() and len(cursor) < 10 else 0
         if cursor is None or self._page is None:
             self._page = self._infos()
         infos = self._page

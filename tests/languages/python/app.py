@@ -30,15 +30,15 @@ ERRORS = {"not-found": NotFound, "invalid": Invalid, "denied": Denied, "unavaila
 WORDS = ["alpha", "beta", "gamma"]
 count = 0
 
-full = provider.resource("contract://full", title="Everything", describe="Every field that a list can carry.", size=5, **FULL).subscribable()
+full = provider.resource("contract://full", title="Everything", description="Every field that a list can carry.", size=5, **FULL).subscribable()
 utf8 = provider.resource("contract://utf8", mime_type="text/plain").subscribable()
 blob = provider.resource("contract://blob", mime_type="application/octet-stream").subscribable()
 two = provider.resource("contract://two", mime_type="text/plain").subscribable()
 counter = provider.resource("contract://count", mime_type="text/plain")
 setting = provider.resource("contract://setting", mime_type="text/plain").subscribable()
 echo = provider.template(
-    "contract://echo/{word}{?from,to}", name="echo", title="Echo", describe="What the URI says.", **FULL
-).subscribable()
+    "contract://echo/{word}{?from,to}", name="echo", title="Echo", description="What the URI says.", **FULL
+).subscribable().complete("word", WORDS)
 path = provider.template("contract://path/{+path}").subscribable()
 error = provider.template("contract://error/{kind}")
 do = provider.template("contract://do/{what}").subscribable()
@@ -94,11 +94,6 @@ def read_setting(request):
 def read_echo(request):
     word, start, end = (request.variables.get(name, "-") for name in ("word", "from", "to"))
     return f"word={word} from={start} to={end}"
-
-
-@echo.complete("word")
-def complete_word(value, known):
-    return [word for word in WORDS if word.startswith(value)]
 
 
 @echo.complete("from")
