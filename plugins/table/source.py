@@ -47,7 +47,8 @@ codecs.register_error("windows", _as_windows)
 def names(folder):
     """The tables of the folder, sorted."""
     try:
-        return sorted(name for name in os.listdir(folder) if is_table(name))
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if is_table(entry.name) and entry.is_file())
     except FileNotFoundError:
         raise Denied(
             f"{folder} is not there: [provider.grants] folders = [{{ host = \"DIR\", guest = \"{folder}\" }}] in wharf.toml grants it"

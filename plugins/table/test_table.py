@@ -179,6 +179,7 @@ class Suggestions(Folder):
     def test_files_columns_and_values_are_suggested(self):
         self.write("stock.tsv", "a\tb\n")
         self.write("notes.txt", "no table")
+        os.mkdir(os.path.join(app.folder, "s.csv"))
         self.assertEqual(app.suggest_files("s", {}), ["sales.csv", "stock.tsv"])
         known = {"file": "sales.csv", "column": "region"}
         self.assertEqual(app.suggest_columns("", known), ["date", "region", "amount", "note"])

@@ -67,6 +67,7 @@ _module("wit_world.imports.announce", **_asked("updated", "list_changed"))
 _module("wit_world.imports.timers", **_asked("start", "cancel"))
 _module("wit_world.imports.file_watch", **_asked("watch", "unwatch"))
 _module("wit_world.imports.settings", get={"greeting": "moin"}.get, all=lambda: [("greeting", "moin")])
+_module("wit_world.exports.subscriptions")
 fetch = _module("wit_world.imports.fetch", **_records(FetchRequest="method url headers body timeout_ms"), **_asked("start", "poll", "cancel"))
 fetches = _module(
     "wit_world.exports.fetch_handler",

@@ -24,6 +24,7 @@ from wharf import (
     Request,
     Unavailable,
     WebhookAnswer,
+    bindings,
     json,
     uris,
 )
@@ -367,6 +368,13 @@ class Exports(Case):
             self.provider.export({})
         with self.assertRaisesRegex(ValueError, "already"):
             self.provider.resource("x://a")
+
+    def test_an_export_that_the_world_lacks_is_named_when_it_is_built(self):
+        self.provider.template("x://{a}").complete("a", ["b"]).read(str)
+        there = bindings._exports.pop("completions")
+        self.addCleanup(bindings._exports.__setitem__, "completions", there)
+        with self.assertRaisesRegex(RuntimeError, "export wharf:provider/completions@0.1.0;"):
+            self.provider.export({})
 
 
 if __name__ == "__main__":

@@ -59,10 +59,16 @@ def exported(name: str) -> Any:
     return _need(_exports, name, "export")
 
 
+def need_export(name: str) -> None:
+    """Complains while the component is built if its world does not export the interface; on your own Python nothing is built."""
+    if _exports:
+        exported(name)
+
+
 def _need(modules: dict[str, ModuleType], name: str, kind: str) -> Any:
     if name not in modules:
         interface = f"{_PACKAGE}/{name.replace('_', '-')}@{_VERSION}"
-        raise RuntimeError(f"the world does not {kind} {interface}: add `{kind} {interface};` to wit/world.wit (or this is not the component)")
+        raise RuntimeError(f"the world does not {kind} {interface}: add `{kind} {interface};` to wit/world.wit (on your own Python nothing is there)")
     return modules[name]
 
 

@@ -226,6 +226,12 @@ class Provider(Grants):
         for builder in self._builders.values():
             if builder._read is None:
                 raise ValueError(f"{builder._uri} has no read")
+            if builder._subscribable:
+                bindings.need_export("subscriptions")
+            if isinstance(builder, Template) and builder._complete:
+                bindings.need_export("completions")
+        if self._webhooks:
+            bindings.need_export("webhook_handler")
         for name, made in exports.classes(self).items():
             namespace.setdefault(name, made)
 
