@@ -11,6 +11,7 @@ import encodings.utf_16  # noqa: F401
 import encodings.utf_8_sig  # noqa: F401
 import os
 import re
+import stat
 from collections import Counter
 
 from wharf import Denied, Failed, NotFound
@@ -76,6 +77,8 @@ def version(path):
         raise NotFound from None
     except OSError as error:
         raise Failed(f"{path}: {error.strerror}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise NotFound
     return f"{found.st_mtime_ns}-{found.st_size}"
 
 

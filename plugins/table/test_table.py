@@ -104,8 +104,9 @@ class Rows(Folder):
 
 
 class Files(Folder):
-    def test_no_table_outside_of_the_folder(self):
-        for name in ("none.csv", "../sales.csv", "a/b.csv", "sales.txt", ".hidden.csv", "a\0.csv"):
+    def test_no_table_outside_of_the_folder_and_none_that_is_no_file(self):
+        os.mkdir(os.path.join(app.folder, "folder.csv"))
+        for name in ("folder.csv", "none.csv", "../sales.csv", "a/b.csv", "sales.txt", ".hidden.csv", "a\0.csv"):
             with self.assertRaises(NotFound):
                 self.read(app.read_table, file=name)
 
