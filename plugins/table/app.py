@@ -1,5 +1,5 @@
-"""`table`: the CSV tables of a granted folder, their columns, what can be said of them, and rows by filters. README.md says what it does for
-its users.
+"""`table`: the CSV tables of a granted folder, their columns, what can be said of them, and rows by filters. README.md says what it does
+for its users.
 
 Invariants: nothing is kept of a table from one read to the next; whoever is subscribed to a view of a table is told when the file changes.
 """
@@ -35,7 +35,7 @@ head = provider.template(
 summary = provider.template(
     "table://{file}/summary{?format}",
     title="A table in numbers",
-    description="Of each column: sum, smallest, largest, mean, median, quartiles, deviation; first and last date; the most frequent values.",
+    description="Of each column: sum, smallest, largest, mean, median, quartiles, deviation; first and last date; frequent values.",
 )
 chosen = provider.template(
     "table://{file}/rows{?from,to,column,value,contains,sort,columns,limit,format}",
@@ -67,7 +67,8 @@ def listed():
         found = source.names(folder)
     except ProviderError:
         return []
-    return [Item({"file": name}, description="CSV table; also /columns, /summary and /rows{?…}", mime_type=mime_type(format)) for name in found]
+    about = {"description": "CSV table; also /columns, /summary and /rows{?…}", "mime_type": mime_type(format)}
+    return [Item({"file": name}, **about) for name in found]
 
 
 @table.read

@@ -161,7 +161,8 @@ class Limits(Folder):
 
     def test_only_so_many_characters_are_read(self):
         self.write("a.csv", "a,b\n" + ("x" * 500 + ",y\n") * (source.MAX_CHARACTERS // 500))
-        self.assertIn(f"only the first {source.MAX_CHARACTERS >> 20} Mi characters are read", self.read(app.read_table, file="a.csv")["notes"])
+        notes = self.read(app.read_table, file="a.csv")["notes"]
+        self.assertIn(f"only the first {source.MAX_CHARACTERS >> 20} Mi characters are read", notes)
 
     def test_a_table_is_broken_off_where_a_line_or_a_cell_is_too_long(self):
         for bad in ("x" * (source.MAX_CELL + 5), '1,"never closed\n' + "x,y\n" * source.MAX_CELL):

@@ -1,5 +1,5 @@
-"""Stands in for the modules that `componentize-py` makes of the contract, so that the tests run on any Python: records and cases as it makes
-them, and imports that write down what they are called with."""
+"""Stands in for the modules that `componentize-py` makes of the contract, so that the tests run on any Python: records and cases as it
+makes them, and imports that write down what they are called with."""
 
 import enum
 import sys
@@ -68,7 +68,11 @@ _module("wit_world.imports.timers", **_asked("start", "cancel"))
 _module("wit_world.imports.file_watch", **_asked("watch", "unwatch"))
 _module("wit_world.imports.settings", get={"greeting": "moin"}.get, all=lambda: [("greeting", "moin")])
 _module("wit_world.exports.subscriptions")
-fetch = _module("wit_world.imports.fetch", **_records(FetchRequest="method url headers body timeout_ms"), **_asked("start", "poll", "cancel"))
+fetch = _module(
+    "wit_world.imports.fetch",
+    **_records(FetchRequest="method url headers body timeout_ms"),
+    **_asked("start", "poll", "cancel"),
+)
 fetches = _module(
     "wit_world.exports.fetch_handler",
     **_records(FetchResponse="status headers body", FetchOutcome="name answer", FetchError_TimedOut="", FetchError_Denied="value"),

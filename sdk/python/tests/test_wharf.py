@@ -101,7 +101,8 @@ class Lists(Case):
         page = self.export("Resources").list(None)
         icons = [types.Icon("data:,", "image/png", ["any"], types.IconTheme.DARK)]
         annotations = types.Annotations([types.Role.USER], 0.5, 1700000000000.0)
-        self.assertEqual(page.resources, [types.ResourceInfo("x://a/full", "full", "T", "D", "text/plain", 5.0, icons, annotations, '{"k": "ü"}')])
+        info = types.ResourceInfo("x://a/full", "full", "T", "D", "text/plain", 5.0, icons, annotations, '{"k": "ü"}')
+        self.assertEqual(page.resources, [info])
         self.assertEqual((page.next_cursor, page.reuse), (None, types.Reuse_UntilAnnounced()))
 
     def test_a_name_is_the_last_segment(self):
@@ -195,7 +196,8 @@ class Reads(Case):
 
             return read
 
-        for name, error in {"a": NotFound("x"), "b": Invalid("why"), "c": Unavailable("later"), "d": KeyError("k"), "e": ImportError()}.items():
+        raised = {"a": NotFound("x"), "b": Invalid("why"), "c": Unavailable("later"), "d": KeyError("k"), "e": ImportError()}
+        for name, error in raised.items():
             self.provider.resource(f"x://{name}").read(handler(error))
         self.fails("NotFound", self.read, "x://a")
         self.assertEqual(self.fails("Invalid", self.read, "x://b"), "why")

@@ -68,7 +68,8 @@ def need_export(name: str) -> None:
 def _need(modules: dict[str, ModuleType], name: str, kind: str) -> Any:
     if name not in modules:
         interface = f"{_PACKAGE}/{name.replace('_', '-')}@{_VERSION}"
-        raise RuntimeError(f"the world does not {kind} {interface}: add `{kind} {interface};` to wit/world.wit (on your own Python nothing is there)")
+        line = f"{kind} {interface};"
+        raise RuntimeError(f"the world does not {kind} it: add `{line}` to wit/world.wit (on your own Python nothing is there)")
     return modules[name]
 
 

@@ -30,7 +30,9 @@ ERRORS = {"not-found": NotFound, "invalid": Invalid, "denied": Denied, "unavaila
 WORDS = ["alpha", "beta", "gamma"]
 count = 0
 
-full = provider.resource("contract://full", title="Everything", description="Every field that a list can carry.", size=5, **FULL).subscribable()
+full = provider.resource(
+    "contract://full", title="Everything", description="Every field that a list can carry.", size=5, **FULL
+).subscribable()
 utf8 = provider.resource("contract://utf8", mime_type="text/plain").subscribable()
 blob = provider.resource("contract://blob", mime_type="application/octet-stream").subscribable()
 two = provider.resource("contract://two", mime_type="text/plain").subscribable()
