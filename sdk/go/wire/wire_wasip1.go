@@ -23,7 +23,9 @@ func Result[T any](value T, err error) witTypes.Result[T, contract.Error] {
 }
 
 // Unit is Result for an answer that holds nothing.
-func Unit(err error) witTypes.Result[witTypes.Unit, contract.Error] { return Result(witTypes.Unit{}, err) }
+func Unit(err error) witTypes.Result[witTypes.Unit, contract.Error] {
+	return Result(witTypes.Unit{}, err)
+}
 
 // Error is the contract's.
 func Error(err error) contract.Error {
