@@ -35,9 +35,9 @@ export function onList(hasCursor: i32, cursorAt: usize, cursorLength: usize): us
   store<usize>(to, list, 4);
   store<usize>(to, end - start, 8);
   if (end < all.length) putText(end.toString(), to + 12);
-  // For as long as nothing else is announced: `option<reuse>`, its second case.
   store<u8>(to, 1, 24);
-  store<u8>(to, 1, 28);
+  if (provider.listFor) store<u32>(to, provider.listFor, 32);
+  else store<u8>(to, 1, 28);
   return to;
 }
 

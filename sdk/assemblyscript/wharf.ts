@@ -143,6 +143,8 @@ export class Provider {
   templates: Offer[] = [];
   /** Resources a page of the list has; a page may have 16 MiB. */
   pageSize: i32 = 1000;
+  /** For how many milliseconds the host may use a list without asking again; 0: until `listChanged`. */
+  listFor: u32 = 0;
 
   /** Adds a resource with a URI of its own. */
   resource(uri: string): Offer {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // PageSize is how many resources a page of the list has: a page may have 16 MiB, an entry of some KiB is a long one.
@@ -15,6 +16,8 @@ const PageSize = 1000
 type Provider struct {
 	// Resources a page of the list has; 0 for [PageSize].
 	PageSize int
+	// For how long the host may use a list without asking again; 0: until [ListChanged].
+	ListFor time.Duration
 
 	resources []*Resource
 	templates []*Template

@@ -39,6 +39,9 @@ func list(cursor string) (page contract.ResourcePage, err error) {
 	}
 	page.NextCursor = wire.Text(next)
 	page.Reuse = witTypes.Some(contract.MakeReuseUntilAnnounced())
+	if d := wharf.Served().ListFor; d > 0 {
+		page.Reuse = witTypes.Some(contract.MakeReuseForMs(wire.Millis(d)))
+	}
 	return page, nil
 }
 
