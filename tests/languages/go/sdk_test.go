@@ -1,4 +1,5 @@
-package wharf_test
+// The SDK, without a host.
+package main
 
 import (
 	"errors"
@@ -8,10 +9,6 @@ import (
 
 	"wharf"
 )
-
-func text(text string) func(wharf.Request) (wharf.Reading, error) {
-	return func(wharf.Request) (wharf.Reading, error) { return wharf.Text(text), nil }
-}
 
 func TestExpansionFollowsRFC6570(t *testing.T) {
 	variables := wharf.Variables{"v": {"a b/c"}, "list": {"red", "blue"}, "empty": {""}, "umlaut": {"ü"}}
