@@ -18,8 +18,8 @@ type Resource struct {
 	Size        *int64
 	Icons       []Icon
 	Annotations *Annotations
-	// For MCP's `_meta`: what encoding/json makes a JSON object of.
-	Meta any
+	// For MCP's `_meta`: a JSON object, as text. (Not a value: encoding/json would be a third of many a component.)
+	Meta string
 
 	// What it holds; asked for at each read.
 	Read func(Request) (Reading, error)
@@ -43,7 +43,7 @@ type Template struct {
 	MIMEType    string
 	Icons       []Icon
 	Annotations *Annotations
-	Meta        any
+	Meta        string
 
 	Read          func(Request) (Reading, error)
 	Subscribable  bool
@@ -66,7 +66,7 @@ type Entry struct {
 	Size        *int64
 	Icons       []Icon
 	Annotations *Annotations
-	Meta        any
+	Meta        string
 }
 
 // Icon is a picture a client may show.

@@ -53,8 +53,8 @@ type Content struct {
 	// Text, if Blob is nil.
 	Text string
 	Blob []byte
-	// For MCP's `_meta`: what encoding/json makes a JSON object of; nil for none.
-	Meta any
+	// For MCP's `_meta`: a JSON object, as text.
+	Meta string
 }
 
 // NotModified answers a read whose content still is the version Request.IfNoneMatch names.

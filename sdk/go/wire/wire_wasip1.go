@@ -2,8 +2,6 @@
 package wire
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -120,18 +118,6 @@ func List[T, U any](values []T, convert func(T) U) witTypes.Option[[]U] {
 
 // Millis is d in whole milliseconds, within what the contract can say.
 func Millis(d time.Duration) uint32 { return uint32(min(max(d.Milliseconds(), 0), math.MaxUint32)) }
-
-// Meta is a JSON object as text.
-func Meta(meta any) (witTypes.Option[string], error) {
-	if meta == nil {
-		return witTypes.None[string](), nil
-	}
-	text, err := json.Marshal(meta)
-	if err != nil {
-		return witTypes.None[string](), fmt.Errorf("Meta is no JSON: %w", err)
-	}
-	return witTypes.Some(string(text)), nil
-}
 
 // Icons as the contract has them.
 func Icons(icons []wharf.Icon) witTypes.Option[[]contract.Icon] {

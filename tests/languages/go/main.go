@@ -34,7 +34,7 @@ func provider() *wharf.Provider {
 	p := &wharf.Provider{PageSize: 1}
 	icons := []wharf.Icon{{Src: "data:image/png;base64,AAAA", MIMEType: "image/png", Sizes: []string{"48x48"}, Theme: "dark"}}
 	annotations := &wharf.Annotations{Audience: []string{"user", "assistant"}, Priority: new(0.5), LastModified: time.UnixMilli(1700000000000)}
-	meta := map[string]any{"contract/x": 1}
+	meta := `{"contract/x":1}`
 
 	p.Resource(wharf.Resource{
 		URI: "contract://full", Title: "Everything", Description: "Every field that a list can carry.", MIMEType: plain,
@@ -91,7 +91,7 @@ func blob(wharf.Request) (wharf.Reading, error) {
 }
 
 func two(wharf.Request) (wharf.Reading, error) {
-	part := wharf.Content{URI: "contract://two/part", MIMEType: "text/markdown", Text: "two", Meta: map[string]any{"contract/part": 2}}
+	part := wharf.Content{URI: "contract://two/part", MIMEType: "text/markdown", Text: "two", Meta: `{"contract/part":2}`}
 	return wharf.Reading{Contents: []wharf.Content{{Text: "one"}, part}}, nil
 }
 

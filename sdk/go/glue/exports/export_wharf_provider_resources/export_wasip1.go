@@ -27,14 +27,10 @@ func list(cursor string) (page contract.ResourcePage, err error) {
 		if one.Size != nil {
 			size = witTypes.Some(float64(*one.Size))
 		}
-		meta, err := wire.Meta(one.Meta)
-		if err != nil {
-			return page, err
-		}
 		page.Resources[at] = contract.ResourceInfo{
 			Uri: wire.Valid(one.URI), Name: name(one.Name, one.URI), Title: wire.Text(one.Title), Description: wire.Text(one.Description),
 			MimeType: wire.Text(one.MIMEType), Size: size, Icons: wire.Icons(one.Icons), Annotations: wire.Annotations(one.Annotations),
-			MetaJson: meta,
+			MetaJson: wire.Text(one.Meta),
 		}
 	}
 	page.NextCursor = wire.Text(next)
@@ -55,13 +51,9 @@ func templates() ([]contract.TemplateInfo, error) {
 	all := wharf.Served().Templates()
 	infos := make([]contract.TemplateInfo, len(all))
 	for at, t := range all {
-		meta, err := wire.Meta(t.Meta)
-		if err != nil {
-			return nil, err
-		}
 		infos[at] = contract.TemplateInfo{
 			UriTemplate: t.URI, Name: name(t.Name, t.URI), Title: wire.Text(t.Title), Description: wire.Text(t.Description),
-			MimeType: wire.Text(t.MIMEType), Icons: wire.Icons(t.Icons), Annotations: wire.Annotations(t.Annotations), MetaJson: meta,
+			MimeType: wire.Text(t.MIMEType), Icons: wire.Icons(t.Icons), Annotations: wire.Annotations(t.Annotations), MetaJson: wire.Text(t.Meta),
 		}
 	}
 	return infos, nil
@@ -83,11 +75,7 @@ func read(r wharf_provider_resources.ReadRequest) (none witTypes.Option[wharf_pr
 	contents := make([]contract.Contents, len(given.Contents))
 	for at, content := range given.Contents {
 		body := wire.Body(content.Text, content.Blob)
-		meta, err := wire.Meta(content.Meta)
-		if err != nil {
-			return none, err
-		}
-		contents[at] = contract.Contents{Uri: wire.Text(content.URI), MimeType: wire.Text(content.MIMEType), Body: body, MetaJson: meta}
+		contents[at] = contract.Contents{Uri: wire.Text(content.URI), MimeType: wire.Text(content.MIMEType), Body: body, MetaJson: wire.Text(content.Meta)}
 	}
 	reuse := witTypes.None[contract.Reuse]()
 	switch {
