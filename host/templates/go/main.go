@@ -8,7 +8,7 @@ import (
 	_ "wharf/component"
 	"wharf/timers"
 
-	"{{name}}/content"
+	"example.com/{{name}}/content"
 )
 
 const (
@@ -47,7 +47,9 @@ func provider() *wharf.Provider {
 		Title:        "A greeting for anybody",
 		MIMEType:     plain,
 		Subscribable: true,
-		Read:         func(r wharf.Request) (wharf.Reading, error) { return wharf.Text(content.Greeting(r.Variable("name"))), nil },
+		Read: func(r wharf.Request) (wharf.Reading, error) {
+			return wharf.Text(content.Greeting(r.Variable("name"))), nil
+		},
 	})
 	return p
 }
