@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"modules/licence"
 	"modules/manifest"
 	"modules/semver"
 )
@@ -22,9 +21,6 @@ var passed = []string{"node_modules", "vendor", "target", "testdata"}
 
 // A manifest is some MiB at the most.
 const most = 16 << 20
-
-// How long a read looks for licences: a provider that does not answer within some seconds is stopped.
-const patience = time.Second
 
 // Root is a folder; its Name is what paths in it begin with.
 type Root struct {
@@ -204,66 +200,6 @@ func (b *Board) Sheet(at string) (Sheet, bool, error) {
 	return sheet, true, nil
 }
 
-func (b *Board) row(in entry, module manifest.Module, until time.Time) (row Row, pending bool) {
-	version, _ := semver.Parse(module.Version)
-	row = Row{module, version.Note}
-	if row.Licence != "" {
-		return row, false
-	}
-	key := [3]string{in.Ecosystem, module.Name, module.Version}
-	found, ok := b.licences[key]
-	if !ok && time.Now().After(until) {
-		return row, true
-	}
-	if !ok {
-		if b.licences == nil {
-			b.licences = map[[3]string]string{}
-		}
-		found = b.licence(in, module)
-		b.licences[key] = found
-	}
-	row.Licence = found
-	return row, false
-}
-
-func (b *Board) licence(in entry, module manifest.Module) string {
-	vendored := "vendor"
-	if in.Ecosystem == "npm" {
-		vendored = "node_modules"
-	}
-	if found := licence.In(in.root.Files, path.Join(in.folder, vendored, module.Name)); found != "" {
-		return found
-	}
-	cache := b.Caches[in.Ecosystem]
-	switch {
-	case cache == nil:
-		return ""
-	case in.Ecosystem == "go":
-		return licence.In(cache, escaped(module.Name)+"@"+escaped(module.Version))
-	}
-	// Cargo's has a folder for each registry.
-	registries, _ := fs.ReadDir(cache, ".")
-	for _, registry := range registries {
-		if found := licence.In(cache, path.Join(registry.Name(), module.Name+"-"+module.Version)); found != "" {
-			return found
-		}
-	}
-	return ""
-}
-
-// Names in Go's module cache: `!` and a small letter for a capital (go.dev/ref/mod#module-cache).
-func escaped(name string) string {
-	var text strings.Builder
-	for _, c := range name {
-		if c >= 'A' && c <= 'Z' {
-			text.WriteByte('!')
-			c += 'a' - 'A'
-		}
-		text.WriteRune(c)
-	}
-	return text.String()
-}
-
 // Use is where a module is needed.
 type Use struct {
 	Manifest string `json:"manifest"`
@@ -309,103 +245,4 @@ func (b *Board) Names(ecosystem, prefix string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
-}
-
-// Line is a manifest in the overview.
-type Line struct {
-	Path      string `json:"path"`
-	Ecosystem string `json:"ecosystem"`
-	Project   string `json:"project,omitempty"`
-	Direct    int    `json:"direct"`
-	Indirect  int    `json:"indirect"`
-	// Why it could not be read.
-	Error string `json:"error,omitempty"`
-}
-
-// Overview is everything in short.
-type Overview struct {
-	Manifests []Line  `json:"manifests"`
-	Twice     []Twice `json:"inSeveralVersions"`
-}
-
-// Overview is everything in short.
-func (b *Board) Overview() Overview {
-	view := Overview{Manifests: []Line{}, Twice: twice(b.manifests)}
-	for _, at := range b.Paths() {
-		one := b.manifests[at]
-		line := Line{Path: at, Ecosystem: one.Ecosystem, Project: one.Project}
-		if one.err != nil {
-			line.Error = one.err.Error()
-		}
-		for _, module := range one.Modules {
-			if module.Direct {
-				line.Direct++
-			} else {
-				line.Indirect++
-			}
-		}
-		view.Manifests = append(view.Manifests, line)
-	}
-	return view
-}
-
-func twice(manifests map[string]entry) []Twice {
-	versions := map[[2]string]map[string]bool{}
-	for _, one := range manifests {
-		for _, module := range one.Modules {
-			key := [2]string{one.Ecosystem, module.Name}
-			if versions[key] == nil {
-				versions[key] = map[string]bool{}
-			}
-			versions[key][module.Version] = true
-		}
-	}
-	found := []Twice{}
-	for key, all := range versions {
-		if len(all) > 1 {
-			found = append(found, compared(key[0], key[1], slices.Collect(maps.Keys(all))))
-		}
-	}
-	slices.SortFunc(found, func(a, b Twice) int { return strings.Compare(a.Ecosystem+a.Name, b.Ecosystem+b.Name) })
-	return found
-}
-
-// What differs more comes later.
-var order = []string{"same", "pre-release", "patch", "minor", "major"}
-
-func compared(ecosystem, name string, versions []string) Twice {
-	slices.SortFunc(versions, func(a, b string) int {
-		va, aok := semver.Parse(a)
-		vb, bok := semver.Parse(b)
-		if !aok || !bok {
-			return strings.Compare(a, b)
-		}
-		return semver.Compare(va, vb)
-	})
-	one := Twice{Ecosystem: ecosystem, Name: name, Versions: versions, OneWouldDo: true}
-	newest, known := newest(versions)
-	most := 0
-	for _, text := range versions {
-		version, ok := semver.Parse(text)
-		if !ok || !known {
-			one.OneWouldDo = false
-			continue
-		}
-		what, compatible := semver.Relation(version, newest)
-		most = max(most, slices.Index(order, what))
-		one.OneWouldDo = one.OneWouldDo && compatible
-	}
-	if most > 0 {
-		one.Differ = order[most]
-	}
-	return one
-}
-
-func newest(versions []string) (newest semver.Version, known bool) {
-	for _, text := range versions {
-		if version, ok := semver.Parse(text); ok && (!known || semver.Compare(version, newest) > 0) {
-			newest, known = version, true
-		}
-	}
-	return newest, known
 }
