@@ -1,0 +1,3 @@
+package component
+
+import _ "wit_component/exports/wit_exports"
