@@ -60,7 +60,7 @@ exported!(
     "package wharf:sdk-completions; world completions { export wharf:provider/completions@0.1.0; }",
     with: { "wharf:provider/types@0.1.0": crate::bindings::types },
 );
-exported!(timers, "package wharf:sdk-timers; world timers { export wharf:provider/timer-handler@0.1.0; }", );
-exported!(files, "package wharf:sdk-files; world files { export wharf:provider/file-handler@0.1.0; }", );
-exported!(fetch, "package wharf:sdk-fetch; world fetch { export wharf:provider/fetch-handler@0.1.0; }", );
-exported!(webhooks, "package wharf:sdk-webhooks; world webhooks { export wharf:provider/webhook-handler@0.1.0; }", );
+exported!(timers, "package wharf:sdk-timers; world timers { export wharf:provider/timer-handler@0.1.0; }",);
+exported!(files, "package wharf:sdk-files; world files { export wharf:provider/file-handler@0.1.0; }",);
+exported!(fetch, "package wharf:sdk-fetch; world fetch { export wharf:provider/fetch-handler@0.1.0; }",);
+exported!(webhooks, "package wharf:sdk-webhooks; world webhooks { export wharf:provider/webhook-handler@0.1.0; }",);

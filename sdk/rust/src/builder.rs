@@ -1,12 +1,14 @@
 //! What there is to say of a resource, a template or an entry of a list, and the functions that answer for it.
 
+use std::{cell::RefCell, collections::BTreeMap};
+
 use crate::{
     bindings::types::{Annotations, ResourceInfo, TemplateInfo},
     error::Result,
     provider::{Complete, List, Offer, Provider, Subscribe, Unsubscribe},
     reading::{Icon, Reading, Role, Suggestions},
     request::{Request, Variables},
-    template::last_segment,
+    template::{expand, last_segment},
 };
 
 /// What a list carries.
@@ -140,6 +142,15 @@ impl Entry {
         Self { variables: variables.into(), fields: Fields::default() }
     }
 
+    /// As the list has it, and the variables.
+    fn of(self, template: &Fields) -> (ResourceInfo, Variables) {
+        let Self { variables, mut fields } = self;
+        fields.uri = expand(&template.uri, &variables);
+        let mut resource = fields.resource();
+        resource.mime_type = resource.mime_type.or_else(|| template.mime_type.clone());
+        (resource, variables)
+    }
+
     /// Bytes of the content.
     pub fn size(mut self, bytes: usize) -> Self {
         self.fields.size = Some(bytes as f64);
@@ -147,6 +158,25 @@ impl Entry {
     }
 
     described!();
+}
+
+/// A function that lists, and the variables of what it listed last.
+struct Listed<F> {
+    list: F,
+    known: RefCell<BTreeMap<String, Variables>>,
+}
+
+impl<S, F: Fn(&mut S) -> Result<Vec<Entry>>> List<S> for Listed<F> {
+    fn list(&self, state: &mut S, template: &Fields) -> Result<Vec<ResourceInfo>> {
+        let entries: Vec<_> = (self.list)(state)?.into_iter().map(|entry| entry.of(template)).collect();
+        let of = |(resource, variables): &(ResourceInfo, Variables)| (resource.uri.clone(), variables.clone());
+        self.known.replace(entries.iter().map(of).collect());
+        Ok(entries.into_iter().map(|(resource, _)| resource).collect())
+    }
+
+    fn find(&self, uri: &str) -> Option<Variables> {
+        self.known.borrow().get(uri).cloned()
+    }
 }
 
 /// The functions of subscriptions, which resources and templates both have.
@@ -225,7 +255,7 @@ pub struct TemplateBuilder<'a, S> {
     subscribable: bool,
     on_subscribe: Option<Subscribe<S>>,
     on_unsubscribe: Option<Unsubscribe<S>>,
-    list: Option<List<S>>,
+    list: Option<Box<dyn List<S>>>,
     complete: Vec<(String, Complete<S>)>,
 }
 
@@ -239,7 +269,7 @@ impl<'a, S> TemplateBuilder<'a, S> {
 
     /// Those of the family that can be enumerated: they appear in the list of resources.
     pub fn list(mut self, list: impl Fn(&mut S) -> Result<Vec<Entry>> + 'static) -> Self {
-        self.list = Some(Box::new(list));
+        self.list = Some(Box::new(Listed { list, known: RefCell::default() }));
         self
     }
 

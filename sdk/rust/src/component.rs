@@ -3,7 +3,7 @@
 //! Invariant: the provider is borrowed while the host is in an export, and nothing an author can call borrows it again; the host never
 //! enters twice.
 
-use std::{cell::RefCell, thread::LocalKey};
+use std::{cell::RefCell, mem::ManuallyDrop, thread::LocalKey};
 
 use crate::{
     bindings::{completions, fetch, files, resources, subscriptions, timers, types, webhooks},
@@ -12,8 +12,13 @@ use crate::{
     provider::{Provide, Provider},
 };
 
-/// Where a component has its provider, once it is made.
-pub type Cell<S> = RefCell<Option<Result<Provider<S>>>>;
+/// Where a component has its provider, once it is made. Never dropped: a component ends without ado, and is the smaller for it.
+pub type Cell<S> = ManuallyDrop<RefCell<Option<Result<Provider<S>>>>>;
+
+/// Before the first call.
+pub const fn cell<S>() -> Cell<S> {
+    ManuallyDrop::new(RefCell::new(None))
+}
 
 /// What [`export!`](crate::export) gives a type.
 pub trait Component: Provide {
@@ -25,19 +30,22 @@ pub trait Component: Provide {
 }
 
 fn with<C: Component, T>(act: impl FnOnce(&mut Provider<C>) -> Result<T>) -> Result<T, types::Error> {
-    C::cell().with_borrow_mut(|cell| {
-        let provider = cell.get_or_insert_with(|| {
-            callbacks::expect::<C>();
-            let provider = C::provider()?;
-            provider.check(C::EXPORTED)?;
-            Ok(provider)
-        });
-        match provider {
-            Ok(provider) => act(provider),
-            Err(error) => Err(error.clone()),
+    C::cell().with(|cell| {
+        let mut cell = cell.borrow_mut();
+        match cell.get_or_insert_with(begin::<C>) {
+            Ok(provider) => act(provider).map_err(to_host),
+            Err(error) => Err(to_host(error.clone())),
         }
-        .map_err(to_host)
     })
+}
+
+// Once in a component, not once in each export.
+#[inline(never)]
+fn begin<C: Component>() -> Result<Provider<C>> {
+    callbacks::expect::<C>();
+    let provider = ManuallyDrop::new(C::provider()?);
+    provider.check(C::EXPORTED)?;
+    Ok(ManuallyDrop::into_inner(provider))
 }
 
 impl<C: Component> resources::exports::wharf::provider::resources::Guest for C {
@@ -140,7 +148,7 @@ macro_rules! export {
     ($provider:ident $(: $($part:ident),+ $(,)?)?) => {
         const _: () = {
             ::std::thread_local! {
-                static PROVIDER: $crate::component::Cell<$provider> = const { ::std::cell::RefCell::new(::std::option::Option::None) };
+                static PROVIDER: $crate::component::Cell<$provider> = const { $crate::component::cell() };
             }
 
             impl $crate::component::Component for $provider {

@@ -19,35 +19,42 @@ const SUGGESTIONS: usize = 100;
 impl<S> Provider<S> {
     /// What is used here and not named in `export!`, so that the host would never call it.
     pub(crate) fn check(&self, exported: &[&str]) -> Result<()> {
-        let missing = |used: bool, what: &str, part: &str| match used && !exported.contains(&part) {
-            true => Err(Error::failed(format!("the provider has {what}, and export! does not name it: export!(… : {part})"))),
-            false => Ok(()),
-        };
-        missing(self.offers.iter().any(|offer| offer.subscribable), "subscribable resources", "subscriptions")?;
-        missing(self.offers.iter().any(|offer| !offer.complete.is_empty()), "completions", "completions")?;
-        missing(!self.webhooks.is_empty(), "webhooks", "webhooks")
+        let used = [
+            ("subscriptions", self.offers.iter().any(|offer| offer.subscribable)),
+            ("completions", self.offers.iter().any(|offer| !offer.complete.is_empty())),
+            ("webhooks", !self.webhooks.is_empty()),
+        ];
+        match used.iter().find(|(part, used)| *used && !exported.contains(part)) {
+            Some((part, _)) => Err(Error::Failed("this provider has use for an export that export! does not name: ".to_owned() + part)),
+            None => Ok(()),
+        }
     }
 
     /// A cursor is the number of resources before the page.
     pub(crate) fn list(&mut self, cursor: Option<&str>) -> Result<Page> {
         let unknown = || Error::invalid("no such page: the list begins without a cursor");
-        let (all, from) = match cursor {
-            // What the first page left is here unless another instance gave it.
-            Some(cursor) => {
-                let from: usize = cursor.parse().ok().filter(|from| *from > 0).ok_or_else(unknown)?;
-                let kept = std::mem::take(&mut self.rest);
-                (if kept.len() > from { kept } else { self.enumerate()? }, from)
-            }
-            None => (self.enumerate()?, 0),
+        let from = match cursor {
+            Some(cursor) => cursor.parse().ok().filter(|from| *from > 0).ok_or_else(unknown)?,
+            None => 0,
         };
-        if from > 0 && from >= all.len() {
-            return Err(unknown());
-        }
-        let to = from.saturating_add(self.page);
-        let resources = all.iter().skip(from).take(self.page).cloned().collect();
-        let next_cursor = (to < all.len()).then(|| to.to_string());
-        if next_cursor.is_some() {
-            self.rest = all;
+        let (given, rest) = std::mem::take(&mut self.rest);
+        // What an earlier page left is here, unless another instance gave that page.
+        let mut resources = match from > 0 && from == given {
+            true => rest,
+            false => {
+                let mut all = self.enumerate()?;
+                if from > 0 && from >= all.len() {
+                    return Err(unknown());
+                }
+                all.drain(..from);
+                all
+            }
+        };
+        let mut next_cursor = None;
+        if resources.len() > self.page {
+            let given = from + self.page;
+            self.rest = (given, resources.split_off(self.page));
+            next_cursor = Some(given.to_string());
         }
         let fixed = self.offers.iter().all(|offer| offer.list.is_none());
         let reuse = self.list_reuse.or(fixed.then_some(Reuse::UntilAnnounced));
@@ -59,12 +66,7 @@ impl<S> Provider<S> {
     }
 
     /// `None`: unchanged.
-    pub(crate) fn answer(
-        &mut self,
-        uri: String,
-        matched: Option<TemplateMatch>,
-        if_none_match: Option<String>,
-    ) -> Result<Option<Reading>> {
+    pub(crate) fn answer(&mut self, uri: String, matched: Option<TemplateMatch>, if_none_match: Option<String>) -> Result<Option<Reading>> {
         let (at, variables) = self.find(&uri, matched)?;
         let offer = self.offers.get(at).ok_or(Error::NotFound)?;
         let request = Request { uri, variables, if_none_match };
@@ -77,23 +79,22 @@ impl<S> Provider<S> {
         let (at, variables) = self.find(&uri, matched)?;
         let offer = self.offers.get(at).ok_or(Error::NotFound)?;
         if !offer.subscribable {
-            return Err(Error::failed(format!("{uri} does not tell of changes")));
+            return Err(Error::Failed(uri + " does not tell of changes"));
         }
         let request = Request { uri, variables, if_none_match: None };
         if let Some(subscribe) = &offer.on_subscribe {
             subscribe(&mut self.state, &request)?;
         }
         if offer.on_unsubscribe.is_some() {
-            self.subscribed.insert(request.uri.clone(), (at, request));
+            self.subscribed.push((at, request));
         }
         Ok(())
     }
 
     pub(crate) fn unsubscribe(&mut self, uri: &str) {
-        if let Some((at, request)) = self.subscribed.remove(uri)
-            && let Some(offer) = self.offers.get(at)
-            && let Some(unsubscribe) = &offer.on_unsubscribe
-        {
+        let Some(at) = self.subscribed.iter().position(|(_, request)| request.uri == uri) else { return };
+        let (at, request) = self.subscribed.swap_remove(at);
+        if let Some(unsubscribe) = self.offers.get(at).and_then(|offer| offer.on_unsubscribe.as_ref()) {
             unsubscribe(&mut self.state, &request);
         }
     }
@@ -116,10 +117,17 @@ impl<S> Provider<S> {
         if let Some(at) = self.offers.iter().position(|offer| !offer.is_template && offer.fields.uri == uri) {
             return Ok((at, Variables::default()));
         }
-        if !self.listed.contains_key(uri) && self.offers.iter().any(|offer| offer.list.is_some()) {
+        if let Some(found) = self.find_listed(uri) {
+            return Ok(found);
+        }
+        if self.offers.iter().any(|offer| offer.list.is_some()) {
             // Another instance gave that list.
             self.enumerate()?;
         }
-        self.listed.get(uri).cloned().ok_or(Error::NotFound)
+        self.find_listed(uri).ok_or(Error::NotFound)
+    }
+
+    fn find_listed(&self, uri: &str) -> Option<(usize, Variables)> {
+        self.offers.iter().enumerate().find_map(|(at, offer)| Some((at, offer.list.as_ref()?.find(uri)?)))
     }
 }

@@ -15,9 +15,7 @@ use crate::{
 pub type Answer = std::result::Result<FetchResponse, FetchError>;
 
 thread_local! {
-    static FETCHES: Table = const { Table::new(Vec::new()) };
-    /// Which of them are answered once.
-    static ONCE: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+    static FETCHES: Table = const { callbacks::table() };
 }
 
 impl FetchRequest {
@@ -53,17 +51,13 @@ impl FetchResponse {
 
 /// Sends it once, and calls the function with what became of it. `denied`: wharf.toml does not grant the host.
 pub fn start<S: 'static>(name: &str, request: &FetchRequest, fetched: impl Fn(&mut S, Answer) + 'static) -> Result<()> {
-    callbacks::put(&FETCHES, name, || host::fetch(name, request), fetched)?;
-    once(name, true);
-    Ok(())
+    callbacks::put(&FETCHES, name, true, || host::fetch(name, request), fetched)
 }
 
 /// Sends it now, and again `every_ms` milliseconds after each answer, as politely as HTTP allows. The function is called with the first
 /// answer, and then with those that are another than the one before.
 pub fn poll<S: 'static>(name: &str, request: &FetchRequest, every_ms: u32, fetched: impl Fn(&mut S, Answer) + 'static) -> Result<()> {
-    callbacks::put(&FETCHES, name, || host::poll(name, request, every_ms), fetched)?;
-    once(name, false);
-    Ok(())
+    callbacks::put(&FETCHES, name, false, || host::poll(name, request, every_ms), fetched)
 }
 
 /// Ends a fetch or a poll: its answer will not come any more. Fine if there is none.
@@ -72,19 +66,9 @@ pub fn cancel(name: &str) {
     callbacks::remove(&FETCHES, name);
 }
 
-fn once(name: &str, is: bool) {
-    ONCE.with_borrow_mut(|once| {
-        once.retain(|known| known != name);
-        if is {
-            once.push(name.to_owned());
-        }
-    });
-}
-
 pub(crate) fn fetched<S: 'static>(state: &mut S, outcomes: Vec<FetchOutcome>) {
     for FetchOutcome { name, answer } in outcomes {
-        let once = |name: &str| ONCE.with_borrow(|once| once.iter().any(|known| known == name));
-        if let Some(fetched) = callbacks::get::<S, Answer>(&FETCHES, &name, once) {
+        if let Some(fetched) = callbacks::get::<S, Answer>(&FETCHES, &name) {
             fetched(state, answer);
         }
     }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 thread_local! {
-    static WATCHES: Table = const { Table::new(Vec::new()) };
+    static WATCHES: Table = const { callbacks::table() };
 }
 
 /// Calls the function with what changed in a file or folder; `recursive`: in folders below it, too. It need not exist yet, the granted folder
@@ -16,7 +16,7 @@ thread_local! {
 ///
 /// `denied`: it is in no granted folder, or there are 256 watches. `unavailable`: the granted folder is not there.
 pub fn watch<S: 'static>(name: &str, path: &str, recursive: bool, changed: impl Fn(&mut S, Vec<FileChange>) + 'static) -> Result<()> {
-    callbacks::put(&WATCHES, name, || host::watch(name, path, recursive), changed)
+    callbacks::put(&WATCHES, name, false, || host::watch(name, path, recursive), changed)
 }
 
 /// Ends a watch. Fine if there is none.
@@ -30,7 +30,7 @@ pub(crate) fn changed<S: 'static>(state: &mut S, mut changes: Vec<FileChange>) {
     while let Some(name) = changes.first().map(|change| change.name.clone()) {
         let (own, others) = changes.into_iter().partition(|change| change.name == name);
         changes = others;
-        if let Some(changed) = callbacks::get::<S, Vec<FileChange>>(&WATCHES, &name, |_| false) {
+        if let Some(changed) = callbacks::get::<S, Vec<FileChange>>(&WATCHES, &name) {
             changed(state, own);
         }
     }

@@ -1,13 +1,11 @@
 //! A provider while it is put together: what it offers, and the functions that answer.
 
-use std::{collections::BTreeMap, mem};
-
 use crate::{
-    builder::{Entry, Fields, ResourceBuilder, TemplateBuilder},
+    bindings::types::ResourceInfo,
+    builder::{Fields, ResourceBuilder, TemplateBuilder},
     error::Result,
     reading::{Reading, Reuse, Suggestions},
     request::{Request, Variables},
-    template::{expand, last_segment},
 };
 
 /// What a type has to have to be a provider: [`export!`](crate::export) makes a component of it. The value is the provider's memory, and every handler
@@ -21,8 +19,16 @@ pub trait Provide: Sized + 'static {
 pub(crate) type Read<S> = Box<dyn Fn(&mut S, &Request) -> Result<Reading>>;
 pub(crate) type Subscribe<S> = Box<dyn Fn(&mut S, &Request) -> Result<()>>;
 pub(crate) type Unsubscribe<S> = Box<dyn Fn(&mut S, &Request)>;
-pub(crate) type List<S> = Box<dyn Fn(&mut S) -> Result<Vec<Entry>>>;
 pub(crate) type Complete<S> = Box<dyn Fn(&mut S, &str, &Variables) -> Result<Suggestions>>;
+
+/// Those of a template's resources that can be enumerated. A trait, so that a provider without them does not carry what it takes.
+pub(crate) trait List<S> {
+    /// All of them, given what is said of the template.
+    fn list(&self, state: &mut S, template: &Fields) -> Result<Vec<ResourceInfo>>;
+
+    /// The variables of one that the last list had.
+    fn find(&self, uri: &str) -> Option<Variables>;
+}
 
 /// Resources in one page of a list (the contract's advice).
 const PAGE: usize = 1000;
@@ -35,7 +41,7 @@ pub(crate) struct Offer<S> {
     pub subscribable: bool,
     pub on_subscribe: Option<Subscribe<S>>,
     pub on_unsubscribe: Option<Unsubscribe<S>>,
-    pub list: Option<List<S>>,
+    pub list: Option<Box<dyn List<S>>>,
     /// By the variable.
     pub complete: Vec<(String, Complete<S>)>,
 }
@@ -49,12 +55,10 @@ pub struct Provider<S> {
     pub(crate) offers: Vec<Offer<S>>,
     pub(crate) page: usize,
     pub(crate) list_reuse: Option<Reuse>,
-    /// What the last list said of resources of templates: which, and the variables.
-    pub(crate) listed: BTreeMap<String, (usize, Variables)>,
-    /// A list that is given out in pages, from its second page on.
-    pub(crate) rest: Vec<crate::bindings::types::ResourceInfo>,
+    /// What is left of a list that is given out in pages, and how much was given.
+    pub(crate) rest: (usize, Vec<ResourceInfo>),
     /// What is subscribed and has a function for the end of it.
-    pub(crate) subscribed: BTreeMap<String, (usize, Request)>,
+    pub(crate) subscribed: Vec<(usize, Request)>,
     pub(crate) webhooks: Vec<crate::webhooks::Webhook<S>>,
 }
 
@@ -66,9 +70,8 @@ impl<S> Provider<S> {
             offers: Vec::new(),
             page: PAGE,
             list_reuse: None,
-            listed: BTreeMap::new(),
-            rest: Vec::new(),
-            subscribed: BTreeMap::new(),
+            rest: (0, Vec::new()),
+            subscribed: Vec::new(),
             webhooks: Vec::new(),
         }
     }
@@ -102,30 +105,16 @@ impl<S> Provider<S> {
         &mut self.state
     }
 
-    /// What is listed now, as far as functions say: the resources themselves and, by URI, whose they are.
-    pub(crate) fn enumerate(&mut self) -> Result<Vec<crate::bindings::types::ResourceInfo>> {
+    /// What is listed now.
+    pub(crate) fn enumerate(&mut self) -> Result<Vec<ResourceInfo>> {
         let mut resources = Vec::with_capacity(self.offers.len());
-        let mut listed = BTreeMap::new();
-        for (at, offer) in self.offers.iter().enumerate() {
-            if !offer.is_template {
+        for offer in &self.offers {
+            if let Some(list) = &offer.list {
+                resources.append(&mut list.list(&mut self.state, &offer.fields)?);
+            } else if !offer.is_template {
                 resources.push(offer.fields.resource());
-            } else if let Some(list) = &offer.list {
-                for mut entry in list(&mut self.state)? {
-                    let variables = mem::take(&mut entry.variables);
-                    let uri = expand(&offer.fields.uri, &variables);
-                    if entry.fields.name.is_none() {
-                        entry.fields.name = Some(last_segment(&uri).to_owned());
-                    }
-                    if entry.fields.mime_type.is_none() {
-                        entry.fields.mime_type.clone_from(&offer.fields.mime_type);
-                    }
-                    entry.fields.uri.clone_from(&uri);
-                    resources.push(entry.fields.resource());
-                    listed.insert(uri, (at, variables));
-                }
             }
         }
-        self.listed = listed;
         Ok(resources)
     }
 }

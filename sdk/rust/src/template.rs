@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 
 use crate::request::Variables;
 
+/// What an expression can begin with (RFC 6570 section 2.2).
+const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
+
 /// The template with the variables filled in (RFC 6570 section 3.2). One that is not given is left out.
 pub(crate) fn expand(template: &str, variables: &Variables) -> String {
     let mut uri = String::with_capacity(template.len());
@@ -21,16 +24,17 @@ pub(crate) fn expand(template: &str, variables: &Variables) -> String {
 
 fn expand_one(expression: &str, variables: &Variables, uri: &mut String) {
     // First, between, whether named, what follows an empty named one, whether reserved characters stay.
-    let (names, (first, between, named, empty, reserved)) = match expression.as_bytes().first() {
-        Some(b'+') => (&expression[1..], ("", ",", false, "", true)),
-        Some(b'#') => (&expression[1..], ("#", ",", false, "", true)),
-        Some(b'.') => (&expression[1..], (".", ".", false, "", false)),
-        Some(b'/') => (&expression[1..], ("/", "/", false, "", false)),
-        Some(b';') => (&expression[1..], (";", ";", true, "", false)),
-        Some(b'?') => (&expression[1..], ("?", "&", true, "=", false)),
-        Some(b'&') => (&expression[1..], ("&", "&", true, "=", false)),
-        _ => (expression, ("", ",", false, "", false)),
+    let (first, between, named, empty, reserved) = match expression.as_bytes().first() {
+        Some(b'+') => ("", ",", false, "", true),
+        Some(b'#') => ("#", ",", false, "", true),
+        Some(b'.') => (".", ".", false, "", false),
+        Some(b'/') => ("/", "/", false, "", false),
+        Some(b';') => (";", ";", true, "", false),
+        Some(b'?') => ("?", "&", true, "=", false),
+        Some(b'&') => ("&", "&", true, "=", false),
+        _ => ("", ",", false, "", false),
     };
+    let names = expression.trim_start_matches(OPERATORS);
     let mut before = first;
     for name in names.split(',') {
         let (name, exploded) = name.strip_suffix('*').map_or((name, false), |name| (name, true));
@@ -61,21 +65,32 @@ fn encode(value: &str, reserved: bool, uri: &mut String) {
 
 /// The name of a resource or template that is given none: the last segment that is written out; of `x://{v}`, which has none, `v`.
 pub(crate) fn last_segment(uri: &str) -> &str {
-    let mut rest = uri.split_once(':').map_or(uri, |(_, path)| path);
-    let (mut last, mut variable) = ("", "");
-    loop {
-        let (literal, after) = rest.split_once('{').unwrap_or((rest, ""));
-        let path = literal.split(['?', '#']).next().unwrap_or(literal);
-        last = path.rsplit('/').find(|segment| !segment.is_empty()).unwrap_or(last);
-        if after.is_empty() || path.len() < literal.len() {
-            break if last.is_empty() { variable } else { last };
+    // From where to where, of what is written out and of the first variable. By bytes: this is in every provider, and small so.
+    let (mut last, mut variable) = (0..0, 0..0);
+    let (mut from, mut in_braces) = (0, false);
+    for (at, byte) in uri.bytes().chain([b'/']).enumerate() {
+        match byte {
+            b':' if last.end == 0 && !in_braces => from = at + 1,
+            b'/' | b'{' | b'?' | b'#' if !in_braces => {
+                if from < at {
+                    last = from..at;
+                }
+                if matches!(byte, b'?' | b'#') {
+                    break;
+                }
+                (from, in_braces) = (at + 1, byte == b'{');
+            }
+            b'}' | b',' | b'*' if in_braces => {
+                if variable.is_empty() {
+                    variable = from..at;
+                }
+                (from, in_braces) = (at + 1, byte != b'}');
+            }
+            _ if in_braces && from == at && OPERATORS.contains(&char::from(byte)) => from = at + 1,
+            _ => {}
         }
-        let (expression, after) = after.split_once('}').unwrap_or((after, ""));
-        if variable.is_empty() {
-            variable = expression.trim_start_matches(['+', '.', ';', '/']).split([',', '*']).next().unwrap_or(expression);
-        }
-        rest = after;
     }
+    uri.get(if last.is_empty() { variable } else { last }).unwrap_or(uri)
 }
 
 #[cfg(test)]

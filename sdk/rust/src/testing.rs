@@ -171,12 +171,13 @@ impl Reading {
     /// All its texts, one after the other; bytes that are no text are left out.
     pub fn text(&self) -> String {
         let bodies = self.contents.iter().flatten().map(|contents| &contents.body);
-        bodies.map(|body| match body {
-            Body::Text(text) => text.clone(),
-            Body::Utf8(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Body::Blob(_) => String::new(),
-        })
-        .collect()
+        bodies
+            .map(|body| match body {
+                Body::Text(text) => text.clone(),
+                Body::Utf8(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                Body::Blob(_) => String::new(),
+            })
+            .collect()
     }
 }
 

@@ -7,9 +7,7 @@ use crate::{
 };
 
 thread_local! {
-    static TIMERS: Table = const { Table::new(Vec::new()) };
-    /// Which of them fire once.
-    static ONCE: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+    static TIMERS: Table = const { callbacks::table() };
 }
 
 /// Calls the function each `ms` milliseconds, first in `ms`, until [`cancel`]. A name that is in use is started anew. A late timer fires
@@ -25,14 +23,8 @@ pub fn after<S: 'static>(name: &str, ms: u32, fire: impl Fn(&mut S) + 'static) -
 
 /// Calls the function in `after_ms` milliseconds, and then each `every_ms` if given.
 pub fn start<S: 'static>(name: &str, after_ms: u32, every_ms: Option<u32>, fire: impl Fn(&mut S) + 'static) -> Result<()> {
-    callbacks::put(&TIMERS, name, || host::start_timer(name, after_ms, every_ms), move |state: &mut S, ()| fire(state))?;
-    ONCE.with_borrow_mut(|once| {
-        once.retain(|known| known != name);
-        if every_ms.is_none() {
-            once.push(name.to_owned());
-        }
-    });
-    Ok(())
+    let begin = || host::start_timer(name, after_ms, every_ms);
+    callbacks::put(&TIMERS, name, every_ms.is_none(), begin, move |state: &mut S, ()| fire(state))
 }
 
 /// It does not fire any more. Fine if there is none.
@@ -43,9 +35,8 @@ pub fn cancel(name: &str) {
 
 pub(crate) fn fired<S: 'static>(state: &mut S, names: &[String]) {
     for name in names {
-        let once = |name: &str| ONCE.with_borrow(|once| once.iter().any(|known| known == name));
         // One that an earlier function cancelled is not there any more.
-        if let Some(fire) = callbacks::get::<S, ()>(&TIMERS, name, once) {
+        if let Some(fire) = callbacks::get::<S, ()>(&TIMERS, name) {
             fire(state, ());
         }
     }
