@@ -159,6 +159,9 @@ macro_rules! export {
                 }
             }
         };
+        // It is used, also where there are no exports.
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() -> $crate::Result<$crate::Provider<$provider>> = <$provider as $crate::Provide>::provider;
         // Only a component has exports of such names: on the machine that runs the tests they would be none that a linker takes.
         #[cfg(target_family = "wasm")]
         const _: () = {
