@@ -57,16 +57,8 @@ impl Fields {
     }
 
     pub fn template(&self) -> TemplateInfo {
-        TemplateInfo {
-            uri_template: self.uri.clone(),
-            name: self.name(),
-            title: self.title.clone(),
-            description: self.description.clone(),
-            mime_type: self.mime_type.clone(),
-            icons: self.icons.clone(),
-            annotations: self.annotations(),
-            meta_json: self.meta.clone(),
-        }
+        let ResourceInfo { uri, name, title, description, mime_type, icons, annotations, meta_json, .. } = self.resource();
+        TemplateInfo { uri_template: uri, name, title, description, mime_type, icons, annotations, meta_json }
     }
 }
 

@@ -46,8 +46,7 @@ impl<S> Provider<S> {
                 if from > 0 && from >= all.len() {
                     return Err(unknown());
                 }
-                all.drain(..from);
-                all
+                all.split_off(from)
             }
         };
         let mut next_cursor = None;
