@@ -39,7 +39,7 @@ async fn a_new_rust_provider_builds_passes_the_check_and_its_own_tests() -> Resu
     let mut tests = Command::new("cargo");
     tests.args(["test", "--offline"]).current_dir(&project).env("CARGO_TARGET_DIR", root().join("target/guests/new"));
     let tested = run(&mut tests).await?;
-    ensure!(tested.contains("2 passed"), "{tested}");
+    ensure!(tested.contains("3 passed"), "{tested}");
     Ok(())
 }
 

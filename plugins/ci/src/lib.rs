@@ -3,65 +3,30 @@
 //! `ci://octo-org/octo-repo?branch=main` is JSON, or Markdown with the setting `format = "markdown"`; `ci://octo-org/octo-repo` has all branches
 //! in short. What was heard is kept in the store, if one is granted. README.md says how it is set up.
 
-mod bindings {
-    wit_bindgen::generate!({
-        path: "../../wit",
-        inline: "
-            package wharf:ci;
-            world ci {
-                include wharf:provider/provider@0.1.0;
-                import wharf:provider/fetch@0.1.0;
-                import wharf:provider/store@0.1.0;
-                export wharf:provider/subscriptions@0.1.0;
-                export wharf:provider/completions@0.1.0;
-                export wharf:provider/fetch-handler@0.1.0;
-                export wharf:provider/webhook-handler@0.1.0;
-            }
-        ",
-        generate_all,
-    });
-}
 mod board;
 mod payload;
 mod poll;
 mod uri;
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use bindings::{
-    exports::wharf::provider::{
-        completions::{self, Completion, CompletionRequest},
-        fetch_handler::{self, FetchOutcome},
-        resources::{self, ReadRequest, Reading},
-        subscriptions,
-        webhook_handler::{self, WebhookRequest, WebhookResponse},
-    },
-    wharf::provider::{
-        announce, settings, store,
-        types::{Body, Contents, Error, ResourceInfo, ResourcePage, Reuse, TemplateInfo, TemplateMatch},
-    },
+use wharf_provider::{
+    Entry, Error, Provide, Provider, Reading, Request, Result, Reuse, Suggestions, Variables, announce, export, settings, store,
+    webhooks::{WebhookRequest, WebhookResponse},
 };
 
 use self::{
     board::{Board, Branch},
     payload::News,
-    poll::Source,
     uri::Key,
 };
 
-const TEMPLATE: &str = "ci://{+project}{?branch}";
 /// What keys in the store begin with; a URI follows.
 const KEPT: &str = "branch ";
-/// Suggestions that the host passes on.
-const SUGGESTIONS: usize = 100;
 
 #[derive(Default)]
-struct State {
+struct Ci {
     board: Board,
-    sources: Vec<Source>,
     markdown: bool,
     /// Only these, if there are some.
     projects: Vec<String>,
@@ -70,46 +35,112 @@ struct State {
     subscribed: BTreeMap<String, Key>,
 }
 
-thread_local! {
-    static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
+impl Provide for Ci {
+    /// What was kept is read, what is to be polled is begun.
+    fn provider() -> Result<Provider<Self>> {
+        let ci = Ci::begin();
+        let mime_type = if ci.markdown { "text/markdown" } else { "application/json" };
+        let mut provider = Provider::new(ci);
+        provider.list_reuse(Reuse::UntilAnnounced).any_webhook(Ci::receive);
+        provider
+            .template("ci://{+project}{?branch}")
+            .name("build status")
+            .title("Build status of a branch")
+            .describe("project: owner/name as GitHub or GitLab has it. branch: its name; without it, all branches in short.")
+            .mime_type(mime_type)
+            .list(Ci::list)
+            .complete("project", |ci, typed, _| Ok(ci.suggestions(typed, |(project, _)| Some(project))))
+            .complete("branch", Ci::branches)
+            // Also of a branch that was not built yet.
+            .on_subscribe(|ci, request| {
+                ci.subscribed.insert(request.uri().to_owned(), key(request)?);
+                Ok(())
+            })
+            .on_unsubscribe(|ci, request| {
+                ci.subscribed.remove(request.uri());
+            })
+            .read(Ci::read);
+        poll::begin();
+        Ok(provider)
+    }
 }
 
-/// Begins when it is first asked for something: what was kept is read, what is to be polled is begun.
-fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
-    STATE.with_borrow_mut(|state| work(state.get_or_insert_with(begin)))
-}
-
-fn begin() -> State {
-    let mut state = State { markdown: settings::get("format").as_deref() == Some("markdown"), ..State::default() };
-    state.projects = texts("projects");
-    match store::keys(KEPT) {
-        Ok(keys) => {
-            state.keeps = true;
-            for key in keys {
-                let kept = store::get(&key).ok().flatten().and_then(|value| serde_json::from_slice::<Branch>(&value).ok());
-                if let (Some(kept), Some((project, Some(branch)))) = (kept, uri::parse(&key[KEPT.len()..])) {
-                    state.board.branches.insert((project, branch), kept);
+impl Ci {
+    fn begin() -> Self {
+        let mut ci = Self { markdown: settings::get("format").as_deref() == Some("markdown"), ..Self::default() };
+        ci.projects = texts("projects");
+        match store::keys(KEPT) {
+            Ok(keys) => {
+                ci.keeps = true;
+                for key in keys {
+                    let kept = store::get(&key).ok().flatten().and_then(|value| serde_json::from_slice::<Branch>(&value).ok());
+                    if let (Some(kept), Some((project, Some(branch)))) = (kept, uri::parse(&key[KEPT.len()..])) {
+                        ci.board.branches.insert((project, branch), kept);
+                    }
                 }
             }
+            // Without a grant for it nothing is kept, which is fine.
+            Err(Error::Denied(_)) => {}
+            Err(error) => eprintln!("nothing is kept: {error:?}"),
         }
-        // Without a grant for it nothing is kept, which is fine.
-        Err(Error::Denied(_)) => {}
-        Err(error) => eprintln!("nothing is kept: {error:?}"),
+        ci
     }
-    state.sources = poll::begin();
-    state
-}
 
-/// The setting, which is a JSON array of strings.
-fn texts(name: &str) -> Vec<String> {
-    let Some(given) = settings::get(name) else { return Vec::new() };
-    serde_json::from_str(&given).unwrap_or_else(|_| {
-        eprintln!("the setting {name} is not a list of strings: it is ignored");
-        Vec::new()
-    })
-}
+    fn list(&mut self) -> Result<Vec<Entry>> {
+        // Nothing that changes with each run: the list is the same as long as the branches are.
+        let branches = self.board.branches.keys();
+        let projects: BTreeSet<&String> = branches.clone().map(|(project, _)| project).collect();
+        let projects =
+            projects.into_iter().map(|project| Entry::new([("project", project)]).name(project).describe("Build status of all branches"));
+        let branches = branches.map(|(project, branch)| {
+            Entry::new([("project", project), ("branch", branch)])
+                .name(format!("{project} {branch}"))
+                .describe("Build status of the branch's newest commit, and the last run of each workflow")
+        });
+        Ok(projects.chain(branches).collect())
+    }
 
-impl State {
+    fn read(&mut self, request: &Request) -> Result<Reading> {
+        let (project, branch) = key(request)?;
+        let text = match branch {
+            None => self.board.overview(&project, self.markdown).ok_or(Error::NotFound)?,
+            Some(branch) => {
+                let key = (project, branch);
+                let branch = self.board.branches.get(&key).ok_or(Error::NotFound)?;
+                if self.markdown { branch.markdown(&key.0, &key.1) } else { branch.json(&key.0, &key.1) }
+            }
+        };
+        Ok(Reading::new(text).until_announced())
+    }
+
+    /// Those of the project that is filled in already, if one is.
+    fn branches(&mut self, typed: &str, known: &Variables) -> Result<Suggestions> {
+        let wanted = known.get("project");
+        Ok(self.suggestions(typed, |(project, branch)| wanted.is_none_or(|wanted| wanted == project).then_some(branch)))
+    }
+
+    fn suggestions(&self, typed: &str, of: impl Fn(&(String, String)) -> Option<&String>) -> Suggestions {
+        let found: BTreeSet<&String> = self.board.branches.keys().filter_map(of).collect();
+        Suggestions::beginning_with(typed, found)
+    }
+
+    fn receive(&mut self, request: WebhookRequest) -> WebhookResponse {
+        let news = match (request.header("x-github-event"), request.header("x-gitlab-event")) {
+            (Some(event), _) => payload::github(event, &request.body),
+            (None, Some(_)) => payload::gitlab(&request.body),
+            (None, None) => {
+                Err("neither X-GitHub-Event nor X-Gitlab-Event: send webhooks of GitHub (content type application/json) or GitLab".into())
+            }
+        };
+        match news {
+            Ok(news) => {
+                news.into_iter().for_each(|news| self.hear(news));
+                WebhookResponse::status(204)
+            }
+            Err(wrong) => WebhookResponse::status(400).body(wrong),
+        }
+    }
+
     fn hear(&mut self, news: News) {
         match news {
             News::Run { project, branch, title, run } => {
@@ -144,7 +175,7 @@ impl State {
             return;
         }
         let value = self.board.branches.get(key).and_then(|branch| serde_json::to_vec(branch).ok()).unwrap_or_default();
-        if let Err(error) = store::set(&kept(key), &value) {
+        if let Err(error) = store::set(&kept(key), value) {
             eprintln!("{} is not kept: {error:?}", kept(key));
         }
     }
@@ -161,8 +192,17 @@ impl State {
         let keys = [(project.clone(), Some(branch.clone())), (project.clone(), None)];
         let listed = keys.iter().map(uri::of);
         let others = self.subscribed.iter().filter(|(_, key)| keys.contains(key)).map(|(uri, _)| uri.clone());
-        announce::updated(&listed.chain(others).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+        announce::updated(listed.chain(others).collect::<BTreeSet<_>>());
     }
+}
+
+/// The setting, which is a JSON array of strings.
+fn texts(name: &str) -> Vec<String> {
+    let Some(given) = settings::get(name) else { return Vec::new() };
+    serde_json::from_str(&given).unwrap_or_else(|_| {
+        eprintln!("the setting {name} is not a list of strings: it is ignored");
+        Vec::new()
+    })
 }
 
 /// Where it is in the store.
@@ -170,130 +210,13 @@ fn kept((project, branch): &(String, String)) -> String {
     format!("{KEPT}{}", uri::of(&(project.clone(), Some(branch.clone()))))
 }
 
-struct Ci;
-bindings::export!(Ci with_types_in bindings);
-
-impl resources::Guest for Ci {
-    fn list(_cursor: Option<String>) -> Result<ResourcePage, Error> {
-        let resources = with(|state| {
-            let mime_type = mime_type(state.markdown);
-            // Nothing that changes with each run: the list is the same as long as the branches are.
-            let info = |key: &Key| ResourceInfo {
-                uri: uri::of(key),
-                name: key.1.as_ref().map_or_else(|| key.0.clone(), |branch| format!("{} {branch}", key.0)),
-                title: None,
-                description: Some(match key.1 {
-                    Some(_) => "Build status of the branch's newest commit, and the last run of each workflow".into(),
-                    None => "Build status of all branches".into(),
-                }),
-                mime_type: Some(mime_type.into()),
-                size: None,
-                icons: None,
-                annotations: None,
-                meta_json: None,
-            };
-            let projects: BTreeSet<Key> = state.board.branches.keys().map(|(project, _)| (project.clone(), None)).collect();
-            let branches = state.board.branches.keys().map(|(project, branch)| (project.clone(), Some(branch.clone())));
-            projects.into_iter().chain(branches).map(|key| info(&key)).collect()
-        });
-        Ok(ResourcePage { resources, next_cursor: None, reuse: Some(Reuse::UntilAnnounced) })
+/// What a URI asks for.
+fn key(request: &Request) -> Result<Key> {
+    let (project, branch) = (request.variable("project"), request.given("branch"));
+    if project.is_empty() || branch == Some("") {
+        return Err(Error::NotFound);
     }
-
-    fn templates() -> Result<Vec<TemplateInfo>, Error> {
-        Ok(vec![TemplateInfo {
-            uri_template: TEMPLATE.into(),
-            name: "build status".into(),
-            title: Some("Build status of a branch".into()),
-            description: Some(
-                "project: owner/name as GitHub or GitLab has it. branch: its name; without it, all branches in short.".into(),
-            ),
-            mime_type: Some(with(|state| mime_type(state.markdown)).into()),
-            icons: None,
-            annotations: None,
-            meta_json: None,
-        }])
-    }
-
-    fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
-        let key = uri::parse(&request.uri).ok_or(Error::NotFound)?;
-        let text = with(|state| {
-            let (project, branch) = key;
-            let Some(branch) = branch else { return state.board.overview(&project, state.markdown).ok_or(Error::NotFound) };
-            let key = (project, branch);
-            let branch = state.board.branches.get(&key).ok_or(Error::NotFound)?;
-            Ok(if state.markdown { branch.markdown(&key.0, &key.1) } else { branch.json(&key.0, &key.1) })
-        })?;
-        let mime_type = Some(with(|state| mime_type(state.markdown)).into());
-        let contents = vec![Contents { uri: None, mime_type, body: Body::Text(text), meta_json: None }];
-        Ok(Some(Reading { contents, version: None, reuse: Some(Reuse::UntilAnnounced) }))
-    }
+    Ok((project.to_owned(), branch.map(str::to_owned)))
 }
 
-fn mime_type(markdown: bool) -> &'static str {
-    if markdown { "text/markdown" } else { "application/json" }
-}
-
-impl subscriptions::Guest for Ci {
-    /// Also for a branch that was not built yet.
-    fn subscribe(uri: String, _matched: Option<TemplateMatch>) -> Result<(), Error> {
-        let key = uri::parse(&uri).ok_or(Error::NotFound)?;
-        with(|state| state.subscribed.insert(uri, key));
-        Ok(())
-    }
-
-    fn unsubscribe(uri: String) {
-        with(|state| state.subscribed.remove(&uri));
-    }
-}
-
-impl completions::Guest for Ci {
-    fn complete(request: CompletionRequest) -> Result<Completion, Error> {
-        let CompletionRequest { argument, value, known, .. } = request;
-        let project = known.into_iter().find(|(name, _)| name == "project").map(|(_, project)| project);
-        let mut values: Vec<String> = with(|state| {
-            let of_project =
-                state.board.branches.keys().filter(|(of, _)| argument == "project" || project.as_ref().is_none_or(|project| project == of));
-            of_project.map(|(project, branch)| if argument == "project" { project.clone() } else { branch.clone() }).collect()
-        });
-        values.retain(|found| found.starts_with(&value));
-        values.sort();
-        values.dedup();
-        let total = u32::try_from(values.len()).ok();
-        values.truncate(SUGGESTIONS);
-        Ok(Completion { values, total, has_more: None })
-    }
-}
-
-impl webhook_handler::Guest for Ci {
-    fn receive(request: WebhookRequest) -> WebhookResponse {
-        let header = |name: &str| request.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        let news = match (header("x-github-event"), header("x-gitlab-event")) {
-            (Some(event), _) => payload::github(event, &request.body),
-            (None, Some(_)) => payload::gitlab(&request.body),
-            (None, None) => {
-                Err("neither X-GitHub-Event nor X-Gitlab-Event: send webhooks of GitHub (content type application/json) or GitLab".into())
-            }
-        };
-        match news {
-            Ok(news) => {
-                with(|state| news.into_iter().for_each(|news| state.hear(news)));
-                WebhookResponse { status: 204, headers: None, body: None }
-            }
-            Err(wrong) => WebhookResponse { status: 400, headers: None, body: Some(wrong.into_bytes()) },
-        }
-    }
-}
-
-impl fetch_handler::Guest for Ci {
-    fn fetched(outcomes: Vec<FetchOutcome>) {
-        with(|state| {
-            for outcome in outcomes {
-                let Some(source) = state.sources.iter().find(|source| source.name == outcome.name) else { continue };
-                match source.news(outcome.answer) {
-                    Ok(news) => news.into_iter().for_each(|news| state.hear(news)),
-                    Err(wrong) => eprintln!("{}: {wrong}", outcome.name),
-                }
-            }
-        });
-    }
-}
+export!(Ci: subscriptions, completions, fetch, webhooks);

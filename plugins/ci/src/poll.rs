@@ -1,13 +1,12 @@
 //! Polling, where no webhook reaches the host: the setting `poll` names what to ask for, and the host asks.
 
+use wharf_provider::{
+    fetch::{self, Answer, FetchRequest, FetchResponse},
+    settings,
+};
+
 use crate::{
-    bindings::{
-        exports::wharf::provider::fetch_handler::{FetchError, FetchResponse},
-        wharf::provider::{
-            fetch::{self, FetchRequest},
-            settings,
-        },
-    },
+    Ci,
     payload::{self, News},
     texts, uri,
 };
@@ -26,17 +25,14 @@ enum Kind {
 }
 
 /// What is polled.
-pub struct Source {
-    /// As the setting has it.
-    pub name: String,
+struct Source {
     kind: Kind,
     project: String,
 }
 
 /// Begins all that are set.
-pub fn begin() -> Vec<Source> {
+pub fn begin() {
     let every = settings::get("poll-seconds").and_then(|every| every.parse().ok()).unwrap_or(EVERY);
-    let mut sources = Vec::new();
     for name in texts("poll") {
         let kind = match name.split_once(':') {
             Some(("github", _)) => Kind::Github,
@@ -47,13 +43,17 @@ pub fn begin() -> Vec<Source> {
             }
         };
         let project = name.split_once(':').map(|(_, project)| project.to_owned()).unwrap_or_default();
-        let source = Source { name, kind, project };
-        match fetch::poll(&source.name, &source.request(), every.saturating_mul(1000)) {
-            Ok(()) => sources.push(source),
-            Err(error) => eprintln!("{} is not polled: {error:?}", source.name),
+        let source = Source { kind, project };
+        let request = source.request();
+        let log = name.clone();
+        let fetched = move |ci: &mut Ci, answer| match source.news(answer) {
+            Ok(news) => news.into_iter().for_each(|news| ci.hear(news)),
+            Err(wrong) => eprintln!("{log}: {wrong}"),
+        };
+        if let Err(error) = fetch::poll(&name, &request, every.saturating_mul(1000), fetched) {
+            eprintln!("{name} is not polled: {error:?}");
         }
     }
-    sources
 }
 
 impl Source {
@@ -79,11 +79,11 @@ impl Source {
                 (url, token("GITLAB_TOKEN").map(|token| ("private-token".to_owned(), token)).into_iter().collect())
             }
         };
-        FetchRequest { method: None, url, headers: Some(headers), body: None, timeout_ms: None }
+        FetchRequest { headers: Some(headers), ..FetchRequest::get(url) }
     }
 
     /// What an answer says, oldest first, so that what is newest comes last.
-    pub fn news(&self, answer: Result<FetchResponse, FetchError>) -> Result<Vec<News>, String> {
+    fn news(&self, answer: Answer) -> Result<Vec<News>, String> {
         let FetchResponse { status, body, .. } = answer.map_err(|error| format!("{error:?}"))?;
         if status != 200 {
             let said: String = String::from_utf8_lossy(&body).chars().take(SHOWN).collect();

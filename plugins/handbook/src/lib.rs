@@ -1,36 +1,15 @@
 //! `handbook`: text, JSON, an image and a family of chapters, as the model of a provider that only answers.
 
-mod bindings {
-    wit_bindgen::generate!({
-        path: "../../wit",
-        // The world `provider` as it is, and one export more.
-        inline: "
-            package wharf:handbook;
-            world handbook {
-                include wharf:provider/provider@0.1.0;
-                export wharf:provider/completions@0.1.0;
-            }
-        ",
-        generate_all,
-    });
-}
-
-use bindings::{
-    exports::wharf::provider::{
-        completions::{self, Completion, CompletionRequest},
-        resources::{self, ReadRequest, Reading},
-    },
-    wharf::provider::types::{Annotations, Body, Contents, Error, ResourceInfo, ResourcePage, Reuse, Role, TemplateInfo},
-};
+use wharf_provider::{Contents, Error, Provide, Provider, Reading, Result, Role, Suggestions, export};
 
 /// 2026-11-30T00:00:00Z, when the texts were last edited.
 const LAST_MODIFIED: f64 = 1_795_996_800_000.0;
-const CHAPTER_TEMPLATE: &str = "handbook://wharf/chapters/{name}";
+/// All of it is part of this file and cannot change before the file does: the host may keep it for a day, and asks again after a reload.
+const KEPT_MS: u32 = 86_400_000;
 
 /// One resource that `list` gives.
 struct Page {
     uri: &'static str,
-    name: &'static str,
     title: &'static str,
     description: &'static str,
     mime_type: &'static str,
@@ -42,7 +21,6 @@ struct Page {
 const PAGES: [Page; 3] = [
     Page {
         uri: "handbook://wharf/welcome",
-        name: "welcome",
         title: "Welcome to Wharf",
         description: "What Wharf is, and which chapters this handbook has.",
         mime_type: "text/markdown",
@@ -52,7 +30,6 @@ const PAGES: [Page; 3] = [
     },
     Page {
         uri: "handbook://wharf/facts",
-        name: "facts",
         title: "Facts about Wharf",
         description: "Names, addresses and limits, as JSON.",
         mime_type: "application/json",
@@ -62,7 +39,6 @@ const PAGES: [Page; 3] = [
     },
     Page {
         uri: "handbook://wharf/logo",
-        name: "logo",
         title: "Wharf's logo",
         description: "A bollard on a wharf, 96 x 96 pixels.",
         mime_type: "image/png",
@@ -82,70 +58,41 @@ const CHAPTERS: [(&str, &str); 4] = [
 
 struct Handbook;
 
-impl resources::Guest for Handbook {
-    fn list(_cursor: Option<String>) -> Result<ResourcePage, Error> {
-        let resources = PAGES.iter().map(info).collect();
-        Ok(ResourcePage { resources, next_cursor: None, reuse: Some(Reuse::UntilAnnounced) })
-    }
-
-    fn templates() -> Result<Vec<TemplateInfo>, Error> {
-        Ok(vec![TemplateInfo {
-            uri_template: CHAPTER_TEMPLATE.into(),
-            name: "chapter".into(),
-            title: Some("A chapter of the handbook".into()),
-            description: Some("Chapters: concepts, subscriptions, wharf-toml, writing-a-provider.".into()),
-            mime_type: Some("text/markdown".into()),
-            icons: None,
-            annotations: Some(annotations(&[Role::User, Role::Assistant], 0.6)),
-            meta_json: None,
-        }])
-    }
-
-    fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
-        // The host has matched the template already, and hands over the variables, decoded.
-        if let Some(matched) = request.matched {
-            let name = matched.variables.iter().find(|(name, _)| name == "name").map(|(_, value)| value.as_str());
-            let (_, text) = CHAPTERS.iter().find(|(chapter, _)| Some(*chapter) == name).ok_or(Error::NotFound)?;
-            return Ok(Some(fixed("text/markdown", Body::Text((*text).into()))));
+impl Provide for Handbook {
+    fn provider() -> Result<Provider<Self>> {
+        let mut provider = Provider::new(Handbook);
+        for page in &PAGES {
+            provider
+                .resource(page.uri)
+                .title(page.title)
+                .describe(page.description)
+                .mime_type(page.mime_type)
+                .size(page.bytes.len())
+                .audience(page.audience)
+                .priority(page.priority)
+                .last_modified(LAST_MODIFIED)
+                .read(|_, _| {
+                    let is_text = !page.mime_type.starts_with("image/");
+                    let contents = if is_text { Contents::utf8(page.bytes) } else { Contents::blob(page.bytes) };
+                    Ok(Reading::new(contents).reuse_ms(KEPT_MS))
+                });
         }
-        let page = PAGES.iter().find(|page| page.uri == request.uri).ok_or(Error::NotFound)?;
-        let body = if page.mime_type == "image/png" { Body::Blob(page.bytes.into()) } else { Body::Utf8(page.bytes.into()) };
-        Ok(Some(fixed(page.mime_type, body)))
+        provider
+            .template("handbook://wharf/chapters/{name}")
+            .name("chapter")
+            .title("A chapter of the handbook")
+            .describe("Chapters: concepts, subscriptions, wharf-toml, writing-a-provider.")
+            .mime_type("text/markdown")
+            .audience([Role::User, Role::Assistant])
+            .priority(0.6)
+            .last_modified(LAST_MODIFIED)
+            .complete("name", |_, typed, _| Ok(Suggestions::beginning_with(typed, CHAPTERS.map(|(name, _)| name))))
+            .read(|_, request| {
+                let (_, text) = CHAPTERS.iter().find(|(name, _)| *name == request.variable("name")).ok_or(Error::NotFound)?;
+                Ok(Reading::new(*text).reuse_ms(KEPT_MS))
+            });
+        Ok(provider)
     }
 }
 
-impl completions::Guest for Handbook {
-    fn complete(request: CompletionRequest) -> Result<Completion, Error> {
-        if request.uri_template != CHAPTER_TEMPLATE || request.argument != "name" {
-            return Err(Error::NotFound);
-        }
-        let values = CHAPTERS.iter().map(|(name, _)| name.to_string()).filter(|name| name.starts_with(&request.value)).collect();
-        Ok(Completion { values, total: None, has_more: None })
-    }
-}
-
-fn info(page: &Page) -> ResourceInfo {
-    ResourceInfo {
-        uri: page.uri.into(),
-        name: page.name.into(),
-        title: Some(page.title.into()),
-        description: Some(page.description.into()),
-        mime_type: Some(page.mime_type.into()),
-        size: Some(page.bytes.len() as f64),
-        icons: None,
-        annotations: Some(annotations(page.audience, page.priority)),
-        meta_json: None,
-    }
-}
-
-fn annotations(audience: &[Role], priority: f64) -> Annotations {
-    Annotations { audience: Some(audience.to_vec()), priority: Some(priority), last_modified: Some(LAST_MODIFIED) }
-}
-
-fn fixed(mime_type: &str, body: Body) -> Reading {
-    let contents = Contents { uri: None, mime_type: Some(mime_type.into()), body, meta_json: None };
-    // It is part of this file and cannot change before the file does: the host may keep it for a day, and asks again after a reload.
-    Reading { contents: vec![contents], version: None, reuse: Some(Reuse::ForMs(86_400_000)) }
-}
-
-bindings::export!(Handbook with_types_in bindings);
+export!(Handbook: completions);

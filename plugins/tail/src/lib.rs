@@ -5,57 +5,45 @@
 //! Invariants: of a large file only its end is read; a file is opened by its path each time, so that rotation makes no difference; only logs
 //! to which somebody subscribed are watched.
 
-mod bindings {
-    wit_bindgen::generate!({
-        path: "../../wit",
-        inline: "
-            package wharf:tail;
-            world tail {
-                include wharf:provider/provider@0.1.0;
-                import wharf:provider/file-watch@0.1.0;
-                export wharf:provider/subscriptions@0.1.0;
-                export wharf:provider/completions@0.1.0;
-                export wharf:provider/file-handler@0.1.0;
-            }
-        ",
-        generate_all,
-    });
-}
-
 mod lines;
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use bindings::{
-    exports::wharf::provider::{
-        completions::{self, Completion, CompletionRequest},
-        file_handler::{self, FileChange},
-        resources::{self, ReadRequest, Reading},
-        subscriptions,
-    },
-    wharf::provider::{
-        announce, file_watch, settings,
-        types::{Body, Contents, Error, ResourceInfo, ResourcePage, Reuse, TemplateInfo, TemplateMatch},
-    },
-};
+use wharf_provider::{Entry, Error, Provide, Provider, Request, Result, Reuse, Suggestions, announce, export, files, settings};
 
-const SCHEME: &str = "log://";
-const TEMPLATE: &str = "log://{name}{?lines,grep}";
-const MIME_TYPE: &str = "text/plain";
 /// Lines, if neither the URI nor the setting `lines` says how many; and at the most.
 const LINES: usize = 100;
 const MAX_LINES: usize = 10_000;
 /// Bytes of what is searched for.
 const MAX_GREP: usize = 256;
 
-thread_local! {
-    /// The logs, by name.
-    static LOGS: BTreeMap<String, String> = logs();
+struct Tail {
+    /// The logs: name and path.
+    logs: BTreeMap<String, String>,
     /// The URIs that are subscribed, by the name of the log.
-    static SUBSCRIBED: RefCell<BTreeMap<String, BTreeSet<String>>> = const { RefCell::new(BTreeMap::new()) };
+    subscribed: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Provide for Tail {
+    fn provider() -> Result<Provider<Self>> {
+        let mut provider = Provider::new(Tail { logs: logs(), subscribed: BTreeMap::new() });
+        // Which logs there are depends on the settings alone.
+        provider.list_reuse(Reuse::UntilAnnounced);
+        provider
+            .template("log://{name}{?lines,grep}")
+            .name("tail")
+            .title("The last lines of a log")
+            .describe(format!(
+                "lines: how many, {LINES} if not said, at most {MAX_LINES}. grep: only lines that have this text. Subscribe to hear of it growing."
+            ))
+            .mime_type("text/plain")
+            .list(Tail::list)
+            .complete("name", |tail, typed, _| Ok(Suggestions::beginning_with(typed, tail.logs.keys())))
+            .on_subscribe(Tail::subscribe)
+            .on_unsubscribe(Tail::unsubscribe)
+            .read(Tail::read);
+        Ok(provider)
+    }
 }
 
 fn logs() -> BTreeMap<String, String> {
@@ -72,122 +60,70 @@ fn logs() -> BTreeMap<String, String> {
 }
 
 /// What a URI asks for.
-struct Wanted {
-    name: String,
-    path: String,
+struct Wanted<'a> {
+    path: &'a str,
     lines: usize,
-    grep: Option<String>,
+    grep: Option<&'a str>,
 }
 
-impl Wanted {
-    fn of(uri: &str, matched: Option<&TemplateMatch>) -> Result<Self, Error> {
-        let variable = |name: &str| {
-            matched.and_then(|matched| matched.variables.iter().find(|(other, _)| other == name)).map(|(_, value)| value.as_str())
+impl Tail {
+    fn list(&mut self) -> Result<Vec<Entry>> {
+        let entry = |(name, path): (&String, &String)| {
+            Entry::new([("name", name)])
+                .name(name)
+                .describe(format!("The last lines of {path}; ?lines=N gives so many, ?grep=TEXT those with this text."))
         };
-        let name = variable("name").or(uri.strip_prefix(SCHEME)).ok_or(Error::NotFound)?;
-        let path = LOGS.with(|logs| logs.get(name).cloned()).ok_or(Error::NotFound)?;
-        let lines = match variable("lines") {
+        Ok(self.logs.iter().map(entry).collect())
+    }
+
+    fn wanted<'a>(&'a self, request: &'a Request) -> Result<Wanted<'a>> {
+        let path = self.logs.get(request.variable("name")).ok_or(Error::NotFound)?;
+        let lines = match request.given("lines") {
             Some(lines) => {
                 let lines = lines.parse().ok().filter(|lines| (1..=MAX_LINES).contains(lines));
                 lines.ok_or_else(|| Error::Invalid(format!("lines is a number from 1 to {MAX_LINES}")))?
             }
             None => settings::get("lines").and_then(|lines| lines.parse().ok()).unwrap_or(LINES).clamp(1, MAX_LINES),
         };
-        let grep = variable("grep").filter(|grep| !grep.is_empty()).map(str::to_owned);
-        if grep.as_ref().is_some_and(|grep| grep.len() > MAX_GREP) {
+        let grep = request.given("grep").filter(|grep| !grep.is_empty());
+        if grep.is_some_and(|grep| grep.len() > MAX_GREP) {
             return Err(Error::Invalid(format!("grep has at most {MAX_GREP} bytes")));
         }
-        Ok(Self { name: name.to_owned(), path, lines, grep })
-    }
-}
-
-struct Tail;
-
-impl resources::Guest for Tail {
-    fn list(_cursor: Option<String>) -> Result<ResourcePage, Error> {
-        let info = |(name, path): (&String, &String)| ResourceInfo {
-            uri: format!("{SCHEME}{name}"),
-            name: name.clone(),
-            title: None,
-            description: Some(format!("The last lines of {path}; ?lines=N gives so many, ?grep=TEXT those with this text.")),
-            mime_type: Some(MIME_TYPE.into()),
-            size: None,
-            icons: None,
-            annotations: None,
-            meta_json: None,
-        };
-        let resources = LOGS.with(|logs| logs.iter().map(info).collect());
-        Ok(ResourcePage { resources, next_cursor: None, reuse: Some(Reuse::UntilAnnounced) })
+        Ok(Wanted { path, lines, grep })
     }
 
-    fn templates() -> Result<Vec<TemplateInfo>, Error> {
-        Ok(vec![TemplateInfo {
-            uri_template: TEMPLATE.into(),
-            name: "tail".into(),
-            title: Some("The last lines of a log".into()),
-            description: Some(format!(
-                "lines: how many, {LINES} if not said, at most {MAX_LINES}. grep: only lines that have this text. Subscribe to hear of it growing."
-            )),
-            mime_type: Some(MIME_TYPE.into()),
-            icons: None,
-            annotations: None,
-            meta_json: None,
-        }])
-    }
-
-    fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
-        let Wanted { path, lines, grep, .. } = Wanted::of(&request.uri, request.matched.as_ref())?;
-        let text = lines::last(&path, lines, grep.as_deref()).map_err(|error| match error.kind() {
+    fn read(&mut self, request: &Request) -> Result<String> {
+        let Wanted { path, lines, grep } = self.wanted(request)?;
+        lines::last(path, lines, grep).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::Unavailable(format!("{path} is not there yet, or its folder is not granted")),
             std::io::ErrorKind::PermissionDenied => Error::Denied(format!("{path}: {error}")),
             _ => Error::Failed(format!("{path}: {error}")),
-        })?;
-        let contents = Contents { uri: None, mime_type: Some(MIME_TYPE.into()), body: Body::Text(text), meta_json: None };
-        Ok(Some(Reading { contents: vec![contents], version: None, reuse: None }))
-    }
-}
-
-impl subscriptions::Guest for Tail {
-    fn subscribe(uri: String, matched: Option<TemplateMatch>) -> Result<(), Error> {
-        let Wanted { name, path, .. } = Wanted::of(&uri, matched.as_ref())?;
-        SUBSCRIBED.with_borrow_mut(|subscribed| {
-            if !subscribed.contains_key(&name) {
-                file_watch::watch(&name, &path, false)?;
-            }
-            subscribed.entry(name).or_default().insert(uri);
-            Ok(())
         })
     }
 
-    fn unsubscribe(uri: String) {
-        SUBSCRIBED.with_borrow_mut(|subscribed| {
-            subscribed.retain(|name, uris| {
-                if uris.remove(&uri) && uris.is_empty() {
-                    file_watch::unwatch(name);
-                }
-                !uris.is_empty()
-            });
-        });
-    }
-}
-
-impl file_handler::Guest for Tail {
-    fn changed(changes: Vec<FileChange>) {
-        let names: BTreeSet<String> = changes.into_iter().map(|change| change.name).collect();
-        let uris: Vec<String> =
-            SUBSCRIBED.with_borrow(|subscribed| names.iter().filter_map(|name| subscribed.get(name)).flatten().cloned().collect());
-        announce::updated(&uris);
-    }
-}
-
-impl completions::Guest for Tail {
-    fn complete(request: CompletionRequest) -> Result<Completion, Error> {
-        if request.uri_template != TEMPLATE || request.argument != "name" {
-            return Err(Error::NotFound);
+    fn subscribe(&mut self, request: &Request) -> Result<()> {
+        let Wanted { path, .. } = self.wanted(request)?;
+        let name = request.variable("name").to_owned();
+        if !self.subscribed.contains_key(&name) {
+            let grows = name.clone();
+            files::watch(&name, path, false, move |tail: &mut Tail, _| {
+                announce::updated(tail.subscribed.get(&grows).into_iter().flatten())
+            })?;
         }
-        let values = LOGS.with(|logs| logs.keys().filter(|name| name.starts_with(&request.value)).cloned().collect());
-        Ok(Completion { values, total: None, has_more: None })
+        self.subscribed.entry(name).or_default().insert(request.uri().to_owned());
+        Ok(())
+    }
+
+    fn unsubscribe(&mut self, request: &Request) {
+        let name = request.variable("name");
+        if let Some(uris) = self.subscribed.get_mut(name)
+            && uris.remove(request.uri())
+            && uris.is_empty()
+        {
+            files::unwatch(name);
+            self.subscribed.remove(name);
+        }
     }
 }
 
-bindings::export!(Tail with_types_in bindings);
+export!(Tail: subscriptions, completions, files);
