@@ -1,11 +1,11 @@
 //! `{{name}}`, a Wharf provider: what it offers, and how the host asks for it. What the resources hold is in `content.rs`.
 //!
-//! The contract, with a comment on every item, is `wit/provider.wit`.
+//! The contract, with a comment on every item, is `wit/deps/provider/provider.wit`.
 
 mod content;
 
 mod bindings {
-    wit_bindgen::generate!({ path: "wit", world: "live-provider" });
+    wit_bindgen::generate!({ path: "wit" });
 }
 
 use std::cell::RefCell;
