@@ -139,7 +139,7 @@ async fn bindings_are_written_once_and_again_only_where_they_change() -> Result<
     for (language, expected) in [
         ("c", &["hello.h", "hello.c", "hello_component_type.o"][..]),
         ("cpp", &["hello_cpp.h", "hello.cpp", "wit.h"]),
-        ("go", &["go.mod", "wit_exports.go", "export_wharf_provider_resources/wit_bindings.go", "go.bytecodealliance.org/pkg/LICENSE"]),
+        ("go", &["go.mod", "wit_exports.go", "wharf_provider_resources/wit_bindings.go", "go.bytecodealliance.org/pkg/LICENSE"]),
     ] {
         let first = bindings(&["--lang", language]).await?;
         ensure!(first["world"] == "local:hello/hello", "{first}");

@@ -104,7 +104,7 @@ fn complete(files: &mut Vec<(String, Vec<u8>)>) {
     for (_, content) in files.iter_mut().filter(|(path, _)| path == GO_MANIFEST) {
         let lines = String::from_utf8_lossy(content).into_owned();
         let manifest = lines.lines().map(|line| if is_version(line) { version } else { line }).collect::<Vec<_>>().join("\n");
-        *content = format!("{GENERATED}\n{manifest}\nreplace {GO_MODULE_NAME} => ./{GO_MODULE_NAME}\n").into_bytes();
+        *content = format!("{GENERATED}\n{manifest}\n\nreplace {GO_MODULE_NAME} => ./{GO_MODULE_NAME}\n").into_bytes();
     }
     files.extend(GO_MODULE.iter().map(|(path, content)| (format!("{GO_MODULE_NAME}/{path}"), content.as_bytes().to_owned())));
 }

@@ -39,7 +39,13 @@ fn read(path: &Path) -> Result<Contract> {
     match resolve.push_path(path) {
         Ok((root, _)) => Ok(Contract { resolve, root, from: path.display().to_string() }),
         Err(error) => {
-            let mut said = resolve.render_error(&error);
+            let rendered = resolve.render_error(&error);
+            // It says twice where it was, which is said below.
+            let outer = [
+                format!("failed to resolve directory while parsing WIT for path [{}]: ", path.display()),
+                format!("failed to parse package: {}: ", path.display()),
+            ];
+            let mut said = outer.iter().fold(&*rendered, |said, outer| said.strip_prefix(&**outer).unwrap_or(said)).to_owned();
             if said.contains(PACKAGE) && said.contains("not found") {
                 said += &format!("\nThe contract is not among its packages. This writes it there: wharf wit -o {}", deps(path).display());
             }

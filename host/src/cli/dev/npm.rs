@@ -14,6 +14,9 @@ const INSTALL_AND_BUILD: &str = "npm install && npm run build";
 /// Programs in a build script that are no packages.
 const PLAIN: [&str; 14] = ["bash", "cat", "cd", "cp", "echo", "exit", "mkdir", "mv", "node", "npm", "npx", "rm", "sh", "wharf"];
 
+/// Scripts that run scripts, so deep; one may run itself.
+const DEPTH: usize = 8;
+
 /// The command that builds it: where its packages are not there, it installs them first. They are not needed where all programs that the
 /// build script runs are on the `PATH`, as in a shell that was set up for several projects.
 pub(super) fn build(folder: &Path) -> &'static str {
@@ -33,17 +36,36 @@ fn needs_packages(folder: &Path, path: &[PathBuf]) -> bool {
     if folder.ancestors().any(|folder| folder.join(PACKAGES).is_dir()) {
         return false;
     }
-    let scripts = ["prebuild", "build"].map(|name| manifest["scripts"][name].as_str().unwrap_or_default());
-    let programs: Vec<&str> = scripts.iter().flat_map(|script| programs(script)).filter(|program| !PLAIN.contains(program)).collect();
-    programs.is_empty() || !programs.iter().all(|program| path.iter().any(|folder| folder.join(program).is_file()))
+    let scripts = &manifest["scripts"];
+    let mut found = Vec::new();
+    ["prebuild", "build"].iter().for_each(|name| programs_of(scripts, name, DEPTH, &mut found));
+    found.retain(|program| !PLAIN.contains(program));
+    found.is_empty() || !found.iter().all(|program| path.iter().any(|folder| folder.join(program).is_file()))
 }
 
-/// The first word of each command, after what it sets in its environment. One that the shell makes is not known.
-fn programs(script: &str) -> impl Iterator<Item = &str> {
-    let commands = script.split(['&', '|', ';', '\n', '(', ')']);
-    commands.filter_map(|command| {
-        command.split_whitespace().find(|word| !word.contains('=')).filter(|word| !word.contains(['$', '"', '\'', '`']))
-    })
+/// The programs that the script of this name runs, itself or by another script.
+fn programs_of<'a>(scripts: &'a Value, name: &str, depth: usize, found: &mut Vec<&'a str>) {
+    for command in commands(scripts[name].as_str().unwrap_or_default()) {
+        match program(command) {
+            Some("npm") if depth > 0 => {
+                let mut words = command.split_whitespace().skip_while(|word| !["run", "run-script"].contains(word)).skip(1);
+                if let Some(other) = words.find(|word| !word.starts_with('-')) {
+                    programs_of(scripts, other, depth - 1, found);
+                }
+            }
+            program => found.extend(program),
+        }
+    }
+}
+
+fn commands(script: &str) -> impl Iterator<Item = &str> {
+    script.split(['&', '|', ';', '\n', '(', ')'])
+}
+
+/// The first word of a command, after what it sets in its environment. One that the shell makes is not known.
+fn program(command: &str) -> Option<&str> {
+    let first = command.split_whitespace().find(|word| !word.contains('='));
+    first.filter(|word| !word.contains(['$', '"', '\'', '`']))
 }
 
 #[cfg(test)]
@@ -87,8 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_of_a_script_are_its_first_words() {
-        let found: Vec<&str> = programs("mkdir -p a && X=1 asc b.ts | (sed s/a/b/); \"$WHARF\" componentize").collect();
-        assert_eq!(found, ["mkdir", "asc", "sed"]);
+    fn the_programs_of_a_script_are_its_first_words_and_those_of_the_scripts_it_runs() {
+        let scripts = serde_json::json!({
+            "build": "mkdir -p a && X=1 asc b.ts | (sed s/a/b/); \"$WHARF\" componentize && npm run -s check && npm run build",
+            "check": "tsc",
+        });
+        let mut found = Vec::new();
+        programs_of(&scripts, "build", 1, &mut found);
+        assert_eq!(found, ["mkdir", "asc", "sed", "tsc", "mkdir", "asc", "sed", "npm", "npm"], "and the last one, as deep as it goes");
     }
 }

@@ -34,7 +34,11 @@ const RESERVED: [(&str, &str); 12] = [
         "align allowzero anyframe anytype asm comptime errdefer error noalias nosuspend opaque orelse packed resume suspend unreachable usingnamespace",
     ),
     ("AssemblyScript", "abort idof memory"),
-    ("WIT", "borrow constructor flags future include list option own record resource result stream tuple variant world"),
+    (
+        "WIT",
+        "borrow constructor f32 f64 flags future include list option own record resource result s16 s32 s64 s8 stream tuple u16 u32 u64 u8 \
+         variant world",
+    ),
     ("Windows", "aux con nul prn"),
     ("every template", "app bindings content local provider"),
 ];
