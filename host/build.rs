@@ -1,36 +1,74 @@
-//! Puts `templates/` into the program, for `wharf new`: a folder is a language, and adding one is adding a folder.
+//! Puts files into the program: `templates/`, for `wharf new`, where a folder is a language, and adding one is adding a folder; and the
+//! Go module that bindings for Go import, for `wharf bindings`.
 
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
 };
 
-fn main() -> io::Result<()> {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=templates");
-    let templates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("templates");
-    let mut list = String::from("&[\n");
-    for language in entries(&templates)?.into_iter().filter(|path| path.is_dir()) {
-        list += &format!("({:?}, &[\n", name(&language));
-        files(&language, &language, &mut list)?;
-        list += "]),\n";
-    }
-    list += "]\n";
-    fs::write(PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("templates.rs"), list)
-}
+/// What builds and tools leave in a template that was tried where it stands.
+const LEFTOVERS: [&str; 11] =
+    [".venv", ".zig-cache", "__pycache__", "build", "gen", "node_modules", "target", "venv", "zig-cache", "zig-out", ".DS_Store"];
+/// Says of a template what it is. Alone in a folder, it is about a template that is not there yet.
+const ABOUT: &str = "template.toml";
+/// A link that leads back above itself would go on for ever.
+const DEPTH: usize = 8;
 
-/// All files below, each as its path, with `/`, and the macro that puts its content there.
-fn files(language: &Path, folder: &Path, list: &mut String) -> io::Result<()> {
-    for path in entries(folder)? {
-        if path.is_dir() {
-            files(language, &path, list)?;
-        } else {
-            let relative: Vec<String> =
-                path.strip_prefix(language).unwrap_or(&path).iter().map(|part| part.to_string_lossy().into()).collect();
-            *list += &format!("({:?}, include_str!({:?})),\n", relative.join("/"), path);
+fn main() -> io::Result<()> {
+    ["build.rs", "templates", "third-party"].iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let mut list = String::from("&[\n");
+    for language in entries(&root.join("templates"))?.into_iter().filter(|path| path.is_dir()) {
+        let files = files(&language, &language, DEPTH)?;
+        if files.iter().any(|(path, _)| path != ABOUT) {
+            list += &format!("({:?}, {}),\n", name(&language), listed(&files));
         }
     }
-    Ok(())
+    list += "]\n";
+    fs::write(out.join("templates.rs"), list)?;
+    let go = root.join("third-party/go-pkg");
+    fs::write(out.join("go_module.rs"), listed(&files(&go, &go, DEPTH)?))
+}
+
+/// Rust for them: each as its path, and the macro that puts its content there.
+fn listed(files: &[(String, PathBuf)]) -> String {
+    let entries = files.iter().map(|(path, file)| format!("({path:?}, include_str!({file:?})),\n"));
+    format!("&[\n{}]", entries.collect::<String>())
+}
+
+/// All files below, each as its path, with `/`, and where it is. Links are followed: a template has the SDK by them.
+fn files(root: &Path, folder: &Path, depth: usize) -> io::Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for path in entries(folder)?.into_iter().filter(|path| !is_leftover(path)) {
+        let shown = path.display();
+        if path.is_dir() {
+            if depth == 0 {
+                return Err(refused(&format!("{shown} is too deep: does a link there lead back?")));
+            }
+            found.extend(files(root, &path, depth - 1)?);
+            continue;
+        }
+        let file = path.canonicalize().map_err(|error| refused(&format!("cannot follow {shown}: {error}")))?;
+        // A change of what a link leads to is one of the template.
+        println!("cargo::rerun-if-changed={}", file.display());
+        if fs::read_to_string(&file).is_err() {
+            return Err(refused(&format!("{shown} is not text in UTF-8, and a template has nothing else")));
+        }
+        let relative: Vec<String> = path.strip_prefix(root).unwrap_or(&path).iter().map(|part| part.to_string_lossy().into()).collect();
+        found.push((relative.join("/"), file));
+    }
+    Ok(found)
+}
+
+fn is_leftover(path: &Path) -> bool {
+    LEFTOVERS.contains(&&*name(path)) || path.extension().is_some_and(|extension| extension == "wasm" || extension == "pyc")
+}
+
+/// Cargo shows it as the error that it is.
+fn refused(reason: &str) -> io::Error {
+    println!("cargo::error={reason}");
+    io::Error::other(reason.to_owned())
 }
 
 /// By name, so that the same folder makes the same program.

@@ -48,14 +48,16 @@ async fn the_contract_goes_with_it_and_no_placeholder_is_left() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let output = wharf(folder.path(), &["new", "my-notes", "--lang", "rust", "--dir", "deep/down", "--json"]).await?.json()?;
     let files: Vec<&str> = output["files"].as_array().context("no files")?.iter().filter_map(|file| file.as_str()).collect();
-    for expected in ["Cargo.toml", ".gitignore", "README.md", "src/lib.rs", "src/content.rs", "wit/provider.wit"] {
+    for expected in
+        ["Cargo.toml", ".gitignore", "README.md", "src/lib.rs", "src/content.rs", "wit/deps/provider/provider.wit"]
+    {
         ensure!(files.contains(&&*format!("deep/down/{expected}")), "{files:?}");
     }
     for file in files {
         let content = fs::read_to_string(folder.path().join(file))?;
         ensure!(!["{{name", "{{crate", "{{scheme"].iter().any(|placeholder| content.contains(placeholder)), "{file}");
     }
-    ensure!(fs::read(folder.path().join("deep/down/wit/provider.wit"))? == fs::read(root().join("wit/provider.wit"))?);
+    ensure!(fs::read(folder.path().join("deep/down/wit/deps/provider/provider.wit"))? == fs::read(root().join("wit/provider.wit"))?);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
 
 mod attach;
+mod authors;
 mod check;
 mod compile;
 mod complete;
@@ -65,6 +66,10 @@ enum Command {
     Dev(dev::Args),
     /// Makes a provider's project, ready to build
     New(new::Args),
+    /// Makes a component of a core module, as compilers for C, C++, Zig, Go and AssemblyScript make them
+    Componentize(authors::componentize::Args),
+    /// Writes bindings for the contract, or a world of your own, in C, C++ or Go
+    Bindings(authors::bindings::Args),
     /// Checks a wharf.toml, or gives its schema
     Config(config::Args),
     /// Plays the ideal client against any MCP server, and says which step fails
@@ -120,6 +125,8 @@ pub fn main() -> ExitCode {
         Command::Health(args) => health::run(args),
         Command::Dev(args) => done(dev::run(args, logging.is_json())),
         Command::New(args) => done(new::run(args)),
+        Command::Componentize(args) => done(authors::componentize::run(args)),
+        Command::Bindings(args) => done(authors::bindings::run(args)),
         Command::Config(args) => done(config::run(args)),
         Command::Connect(args) => connect::run(args),
         Command::Grants(args) => grants::run(args),

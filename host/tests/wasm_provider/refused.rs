@@ -18,7 +18,7 @@ async fn refusal(bytes: impl Into<Bytes>) -> LoadError {
 async fn a_core_module_is_refused_with_the_way_to_make_a_component_of_it() {
     let error = refusal(&b"\0asm\x01\0\0\0"[..]).await;
     assert_eq!(error, LoadError::CoreModule);
-    assert!(error.to_string().contains("wasm32-wasip2"), "{error}");
+    assert!(error.to_string().contains("wharf componentize CORE.wasm -o COMPONENT.wasm"), "{error}");
 }
 
 #[tokio::test]
@@ -57,15 +57,48 @@ async fn a_component_that_is_no_provider_is_refused_with_what_it_exports() {
 async fn a_component_of_another_version_of_the_contract_is_refused() {
     let error = refusal(renamed("wharf:provider/resources@0.1.0", "wharf:provider/resources@0.2.0")).await;
     assert!(matches!(error, LoadError::NeedsNewer(_)), "{error:?}");
-    assert!(error.to_string().contains("wharf:provider/resources@0.2.0"), "{error}");
+    let said = error.to_string();
+    assert!(
+        ["wharf:provider/resources@0.2.0", "wharf:provider@0.1.0", "newer Wharf", "wharf wit"].iter().all(|part| said.contains(part)),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_component_of_another_world_is_refused_with_the_export_that_it_lacks_and_what_it_seems_to_be() {
+    for (export, world) in [("wasi:cli/run@0.2.6", "wasi:cli/command"), ("wasi:http/incoming-handler@0.2.6", "wasi:http/proxy")] {
+        let other = wat::parse_str(format!(
+            r#"(component
+                (core module $module (func (export "f")))
+                (core instance $core (instantiate $module))
+                (func $f (canon lift (core func $core "f")))
+                (instance $other (export "f" (func $f)))
+                (export "{export}" (instance $other)))"#
+        ));
+        let error = refusal(other.unwrap()).await;
+        let said = error.to_string();
+        assert!(matches!(error, LoadError::NoResources(_)), "{error:?}");
+        assert!(["wharf:provider/resources@0.1.0", export, world].iter().all(|part| said.contains(part)), "{said}");
+    }
 }
 
 #[tokio::test]
 async fn an_import_that_is_not_served_is_named() {
     let error = refusal(renamed("wharf:provider/settings@0.1.0", "wharf:provider/sittings@0.1.0")).await;
-    assert_eq!(error, LoadError::NeedsNewer("wharf:provider/sittings@0.1.0".into()));
+    assert_eq!(error, LoadError::NotInContract("wharf:provider/sittings@0.1.0".into()));
+    let error = refusal(renamed("wharf:provider/settings@0.1.0", "wharf:provider/sittings@0.1.4")).await;
+    assert_eq!(error, LoadError::NeedsNewer("wharf:provider/sittings@0.1.4".into()));
     let error = refusal(renamed("wasi:cli/stderr@", "acme:cli/stderr@")).await;
     assert!(matches!(&error, LoadError::Import(reason) if reason.contains("acme:cli/stderr@")), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_function_that_only_a_later_version_has_is_named_with_the_version() {
+    let import = r#"(import "wharf:provider/settings@0.1.7" (instance (export "forget" (func))))"#;
+    let error = refusal(shaped("nop", "", import)).await;
+    let said = error.to_string();
+    assert!(matches!(error, LoadError::NeedsNewer(_)), "{error:?}");
+    assert!(["wharf:provider/settings@0.1.7", "forget", "wharf:provider@0.1.0"].iter().all(|part| said.contains(part)), "{said}");
 }
 
 /// A component with exports of the right names and the type of `func()`, around a core module that starts with this, and with more in it.

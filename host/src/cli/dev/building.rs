@@ -22,6 +22,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Between being asked to end and being made to.
 const GRACE: Duration = Duration::from_secs(2);
 const TARGET: &str = "wasm32-wasip2";
+/// A shell's exit code for a command that it does not find (POSIX, Shell Command Language 2.8.2).
+const NOT_FOUND: i32 = 127;
 
 /// How a build ended.
 pub(super) struct Built {
@@ -72,6 +74,9 @@ pub(super) async fn build(project: &Project) -> Result<Built> {
 
 async fn failure(project: &Project, status: ExitStatus) -> String {
     let mut reason = format!("the build failed ({status})");
+    if status.code() == Some(NOT_FOUND) {
+        reason += ": a program it runs is not installed; the lines above name it, and README.md what to install";
+    }
     if project.is_cargo() && !has_target(&project.folder).await {
         reason += &format!(
             ", and the Rust compiler has no {TARGET}. To get it: `rustup target add {TARGET}`. Where that cannot be had, `cargo xtask guests --dir {}` in a clone of Wharf builds it with a toolchain made of packages",
@@ -166,6 +171,8 @@ mod tests {
     async fn a_build_that_fails_says_how() {
         let (_folder, project) = project("exit 3");
         assert!(build(&project).await.unwrap().component.unwrap_err().contains('3'));
+        let (_folder, project) = self::project("no-such-program");
+        assert!(build(&project).await.unwrap().component.unwrap_err().contains("not installed"));
     }
 
     #[cfg(unix)]

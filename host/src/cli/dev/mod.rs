@@ -6,6 +6,7 @@
 //! version serving.
 
 mod building;
+mod npm;
 mod project;
 mod screen;
 mod sources;

@@ -11,6 +11,7 @@
 //! Else what is there tells: see [`WAYS`].
 
 use std::{
+    env,
     fs::{self, File},
     io::Read,
     path::{Path, PathBuf},
@@ -22,6 +23,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use wharf::config;
 
+use super::npm;
+
 /// The file that says how to build, where what is there does not.
 pub(super) const FILE: &str = "provider.toml";
 /// What a component begins with: the magic number, then version 13 and layer 1 (Component Model, Binary.md). A core module has another.
@@ -31,20 +34,22 @@ const DEPTH: usize = 8;
 /// How a folder without a usable name is called.
 const NAMELESS: &str = "provider";
 
-/// What is there, and the command that builds it. Go and Python have no one way; where there is a Makefile, it knows the way.
-const WAYS: [(&str, Way); 6] = [
-    ("Cargo.toml", Way::Cargo),
-    ("package.json", Way::Shell("npm run build")),
-    ("build.zig", Way::Shell("zig build")),
-    ("Makefile", Way::Shell("make")),
-    ("pyproject.toml", Way::Shell("componentize-py -d wit -w live-provider componentize app -o provider.wasm")),
-    ("go.mod", Way::Shell("tinygo build -target=wasip2 -o provider.wasm --wit-package wit --wit-world live-provider .")),
-];
+/// What is there, and what builds it. Languages with no one way have a Makefile beside their manifest, which knows it.
+const WAYS: [(&str, Way); 4] =
+    [("Cargo.toml", Way::Cargo), ("package.json", Way::Npm), ("build.zig", Way::Shell("zig build")), ("Makefile", Way::Shell("make"))];
+/// The folder that has a project's component where it has one, whatever else is left elsewhere.
+const BUILD: &str = "build";
+/// Where a build finds this program, for the commands that make bindings and components.
+const PROGRAM: &str = "WHARF";
+/// The file with the project's world, and how its package is called before the name.
+const WORLD: &str = "wit/world.wit";
+const PACKAGE: &str = "package local:";
 
 /// How it is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Cargo,
+    Npm,
     Shell(&'static str),
 }
 
@@ -66,7 +71,7 @@ struct Dev {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Project {
     pub folder: PathBuf,
-    /// What the provider is called: its package's name, else its folder's.
+    /// What the provider is called: its package's name, else its world's, else its folder's.
     pub name: String,
     /// Run by the shell; nothing for Cargo, which says by itself what it has made.
     build: Option<String>,
@@ -88,6 +93,7 @@ impl Project {
         let (because_of, build) = match (dev.build, found) {
             (Some(build), _) => (FILE, Some(build)),
             (None, Some((file, Way::Cargo))) => (file, None),
+            (None, Some((file, Way::Npm))) => (file, Some(npm::build(&folder).to_owned())),
             (None, Some((file, Way::Shell(build)))) => (file, Some(build.to_owned())),
             (None, None) => {
                 let known: Vec<&str> = WAYS.iter().map(|(file, _)| *file).collect();
@@ -132,6 +138,9 @@ impl Project {
             }
         };
         command.current_dir(&self.folder);
+        if let Ok(program) = env::current_exe() {
+            command.env(PROGRAM, program);
+        }
         command
     }
 
@@ -144,7 +153,10 @@ impl Project {
             return Ok(output.to_owned());
         }
         let mut found = Vec::new();
-        components(&self.folder, DEPTH, &mut found);
+        components(&self.folder.join(BUILD), DEPTH, &mut found);
+        if found.is_empty() {
+            components(&self.folder, DEPTH, &mut found);
+        }
         // Two links to one file: the one that is less deep is the one that is meant.
         found.sort_by_key(|(time, path)| (*time, std::cmp::Reverse(path.components().count())));
         let Some((time, path)) = found.pop() else {
@@ -176,7 +188,12 @@ fn name(folder: &Path) -> String {
         // `@scope/name`
         Some(manifest.get("name")?.as_str()?.rsplit('/').next()?.to_owned())
     };
-    let named = toml("Cargo.toml", "package").or_else(json).or_else(|| toml("pyproject.toml", "project"));
+    let world = || {
+        let text = fs::read_to_string(folder.join(WORLD)).ok()?;
+        let package = text.lines().find_map(|line| line.trim().strip_prefix(PACKAGE))?;
+        Some(package.split([';', '@']).next()?.trim().to_owned())
+    };
+    let named = toml("Cargo.toml", "package").or_else(json).or_else(|| toml("pyproject.toml", "project")).or_else(world);
     let of_folder = || folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let usable = |name: &String| config::check_name(name).is_ok();
     named.filter(usable).or_else(|| of_folder().filter(usable)).unwrap_or_else(|| NAMELESS.into())
@@ -187,7 +204,7 @@ fn components(folder: &Path, depth: usize, found: &mut Vec<(SystemTime, PathBuf)
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let Ok(kind) = entry.file_type() else { continue };
-        let skipped = || [".git", "node_modules", ".venv"].iter().any(|name| path.ends_with(name));
+        let skipped = || [".git", "node_modules", ".venv", "venv"].iter().any(|name| path.ends_with(name));
         if kind.is_dir() && depth > 0 && !skipped() {
             components(&path, depth - 1, found);
         } else if kind.is_file()
@@ -231,8 +248,10 @@ mod tests {
         assert_eq!(shown(&[("package.json", "{}"), ("Makefile", "")]), "npm run build");
         assert_eq!(shown(&[("go.mod", ""), ("Makefile", "")]), "make");
         assert_eq!(shown(&[("build.zig", "")]), "zig build");
-        assert!(shown(&[("pyproject.toml", "")]).starts_with("componentize-py"));
-        assert!(shown(&[("go.mod", "")]).contains("wasip2"));
+        assert_eq!(shown(&[("pyproject.toml", ""), ("Makefile", "")]), "make");
+        let packages = ("package.json", r#"{ "devDependencies": { "a": "1" }, "scripts": { "build": "no-such-tool" } }"#);
+        assert_eq!(shown(&[packages]), "npm install && npm run build");
+        assert_eq!(shown(&[packages, ("node_modules/a/package.json", "{}")]), "npm run build");
     }
 
     #[test]
@@ -250,6 +269,9 @@ mod tests {
     fn a_folder_that_does_not_tell_is_refused_with_what_to_write() {
         let error = Project::find(folder(&[("a.txt", "")]).path()).unwrap_err().to_string();
         assert!(error.contains("[dev]") && error.contains("Cargo.toml"), "{error}");
+        for file in ["go.mod", "pyproject.toml"] {
+            assert!(Project::find(folder(&[(file, "")]).path()).unwrap_err().to_string().contains("Makefile"));
+        }
         assert!(Project::find(Path::new("/nowhere")).unwrap_err().to_string().contains("no folder"));
     }
 
@@ -258,9 +280,27 @@ mod tests {
         let name = |files: &[(&str, &str)]| Project::find(folder(files).path()).unwrap().name;
         assert_eq!(name(&[("Cargo.toml", "[package]\nname = \"my-notes\"")]), "my-notes");
         assert_eq!(name(&[("package.json", "{\"name\":\"@me/notes\"}")]), "notes");
-        assert_eq!(name(&[("pyproject.toml", "[project]\nname = \"notes\"")]), "notes");
+        assert_eq!(name(&[("pyproject.toml", "[project]\nname = \"notes\""), ("Makefile", "")]), "notes");
+        assert_eq!(name(&[("Makefile", ""), (WORLD, "// Mine.\npackage local:my-notes;\nworld w {}\n")]), "my-notes");
         // A temporary folder's own name begins with a dot, which no provider's may.
         assert_eq!(name(&[("Makefile", "")]), NAMELESS);
+    }
+
+    #[test]
+    fn what_is_in_the_build_folder_counts_whatever_is_newer_elsewhere() {
+        let project = folder(&[("Makefile", ""), ("build/a.wasm", A_COMPONENT), ("build/core.wasm", A_MODULE), ("b.wasm", A_COMPONENT)]);
+        let old = File::options().append(true).open(project.path().join("build/a.wasm")).unwrap();
+        old.set_modified(SystemTime::now() - Duration::from_secs(20)).unwrap();
+        let found = Project::find(project.path()).unwrap().output(None, SystemTime::now()).unwrap();
+        assert!(found.ends_with("build/a.wasm"), "{}", found.display());
+    }
+
+    #[test]
+    fn a_build_finds_this_program_in_its_environment() {
+        let project = folder(&[("Makefile", "")]);
+        let command = Project::find(project.path()).unwrap().command();
+        let here = env::current_exe().unwrap();
+        assert!(command.get_envs().any(|(name, value)| name == PROGRAM && value == Some(here.as_os_str())));
     }
 
     #[test]

@@ -26,6 +26,8 @@ const RESCAN: Duration = Duration::from_secs(2);
 const MAX_HASHED: u64 = 4 << 20;
 /// Folders for build output and packages, whether a `.gitignore` names them or not.
 const OUTPUT_FOLDERS: [&str; 6] = ["target", "node_modules", "zig-out", "zig-cache", "__pycache__", "venv"];
+/// The same, but only directly below the project's folder: deeper, it is a good name for a folder of sources.
+const OUTPUT_FOLDERS_AT_TOP: [&str; 3] = ["build", "dist", "gen"];
 /// Files that builds write beside the sources.
 const LOCK_FILES: [&str; 4] = ["package-lock.json", "go.sum", "pnpm-lock.yaml", "requirements.lock"];
 
@@ -205,10 +207,11 @@ fn is_source(entry: &DirEntry) -> bool {
         return true;
     }
     if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-        return !OUTPUT_FOLDERS.contains(&&*name);
+        return !(OUTPUT_FOLDERS.contains(&&*name) || entry.depth() == 1 && OUTPUT_FOLDERS_AT_TOP.contains(&&*name));
     }
     // Editors' backups end with `~`; vim looks whether it can write by making `4913`.
-    !(name.ends_with(".wasm") || name.ends_with('~') || name.starts_with('#') || name == "4913")
+    let is_written = [".wasm", ".tsbuildinfo", ".pyc", "~"].iter().any(|end| name.ends_with(end));
+    !(is_written || name.starts_with('#') || name == "4913")
 }
 
 fn hash(path: &Path, size: u64) -> Option<blake3::Hash> {
@@ -293,9 +296,13 @@ mod tests {
         for file in ["target/x/a", "node_modules/b/c", "out/a", "a.tmp", ".hidden", "a.wasm", "a~", "sub/mine", ".git/index"] {
             folder.write(file, "new");
         }
+        for file in ["build/a", "gen/b.h", ".venv/c", ".zig-cache/d", "zig-out/e", "__pycache__/f", "a.tsbuildinfo", "a.pyc"] {
+            folder.write(file, "new");
+        }
         assert_eq!(paths(sources.scan(&HashSet::new())), Vec::<String>::new());
         folder.write("sub/yours", "new");
-        assert_eq!(paths(sources.scan(&HashSet::new())), ["sub/yours"]);
+        folder.write("sub/build/a", "new");
+        assert_eq!(paths(sources.scan(&HashSet::new())), ["sub/build/a", "sub/yours"]);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //!
 //! Invariant: nothing that is there already is touched.
 
+mod name;
+
 use std::{
     fs,
     io::ErrorKind,
@@ -13,85 +15,23 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::{output, wit};
 
 /// Languages, and of each its files: path and content.
 static TEMPLATES: &[(&str, &[(&str, &str)])] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
-/// A name is the scheme of URIs, too, and nobody wants to type more.
-const MAX_NAME: usize = 40;
-/// Schemes that have a meaning of their own.
-const SCHEMES: [&str; 8] = ["wharf", "file", "http", "https", "data", "ws", "wss", "urn"];
-/// Names that a language with a template keeps for itself: Rust's keywords, and crates that are always there.
-const RESERVED: [&str; 60] = [
-    "abstract",
-    "alloc",
-    "as",
-    "async",
-    "await",
-    "become",
-    "box",
-    "break",
-    "const",
-    "continue",
-    "core",
-    "crate",
-    "do",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "fn",
-    "for",
-    "gen",
-    "if",
-    "impl",
-    "in",
-    "let",
-    "loop",
-    "macro",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "override",
-    "priv",
-    "proc-macro",
-    "pub",
-    "ref",
-    "return",
-    "self",
-    "std",
-    "static",
-    "struct",
-    "super",
-    "test",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "unsafe",
-    "unsized",
-    "use",
-    "virtual",
-    "where",
-    "while",
-    "wit-bindgen",
-    "yield",
-    "bindings",
-    "content",
-    "provider",
-];
+/// What there is to be known of a template before it is one: not a file of the project.
+const ABOUT: &str = "template.toml";
+/// Where the contract goes.
+const CONTRACT: &str = "wit/deps/provider";
 
 /// Arguments of `wharf new`.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The provider's name, and the scheme of its URIs
-    #[arg(value_parser = parse_name)]
+    #[arg(value_parser = name::parse)]
     name: String,
     /// The language it is written in
     #[arg(long, value_parser = parse_language)]
@@ -102,21 +42,6 @@ pub(super) struct Args {
     /// For programs
     #[arg(long)]
     json: bool,
-}
-
-fn parse_name(name: &str) -> Result<String, String> {
-    let rule = format!("a name is 1 to {MAX_NAME} small letters, digits and `-`, begins with a letter and does not end with `-`");
-    let well = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.len() > MAX_NAME || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('-') || !name.chars().all(well) {
-        return Err(rule);
-    }
-    if SCHEMES.contains(&name) {
-        return Err(format!("`{name}:` is a scheme with a meaning of its own: choose another name, such as my-{name}"));
-    }
-    if RESERVED.contains(&name) {
-        return Err(format!("`{name}` is a word that a language keeps for itself: choose another name, such as my-{name}"));
-    }
-    Ok(name.to_owned())
 }
 
 fn parse_language(language: &str) -> Result<usize, String> {
@@ -131,28 +56,46 @@ pub(super) fn run(args: Args) -> Result<()> {
     let folder = dir.unwrap_or_else(|| PathBuf::from(&name));
     make_room(&folder)?;
     let (language, template) = TEMPLATES[lang];
+    let about = About::of(template)?;
     let mut written = Vec::new();
-    for (path, content) in template {
+    for (path, content) in template.iter().filter(|(path, _)| *path != ABOUT) {
         let path = folder.join(fill(path.strip_suffix(".in").unwrap_or(path), &name));
         write(&path, &fill(content, &name))?;
         written.push(path);
     }
     for (path, content) in wit::FILES {
-        let path = folder.join("wit").join(path);
+        let path = folder.join(CONTRACT).join(path);
         write(&path, content)?;
         written.push(path);
     }
     if json {
-        return output::json(&json!({ "name": name, "language": language, "folder": folder, "files": written }));
+        return output::json(&json!({ "name": name, "language": language, "folder": folder, "files": written, "needs": about.needs }));
     }
     let shown = folder.display();
+    let title = about.title.as_deref().unwrap_or(language);
+    let needs = about.needs.map(|needs| format!(" It takes {needs}.")).unwrap_or_default();
     output::lines([
-        format!("{shown} is a provider in {language}. To work on it:"),
+        format!("{shown} is a provider in {title}.{needs} To work on it:"),
         format!("  wharf dev {shown}"),
         "and in another terminal, to see what changes:".into(),
         format!("  wharf watch --read --url http://127.0.0.1:8089/mcp {name}://sentence"),
         format!("{} has the rest.", folder.join("README.md").display()),
     ])
+}
+
+/// What a template says of itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct About {
+    title: Option<String>,
+    needs: Option<String>,
+}
+
+impl About {
+    fn of(template: &[(&str, &str)]) -> Result<Self> {
+        let Some((_, content)) = template.iter().find(|(path, _)| *path == ABOUT) else { return Ok(Self::default()) };
+        toml::from_str(content).with_context(|| format!("the template's {ABOUT} is wrong"))
+    }
 }
 
 /// The folder is there now, and nothing is in it.
@@ -190,18 +133,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_no_scheme_or_no_package_is_refused_with_the_rule() {
-        for name in ["hello", "a", "my-notes2"] {
-            assert_eq!(parse_name(name).as_deref(), Ok(name));
-        }
-        for name in ["", "Hello", "2notes", "-a", "a-", "a_b", "a.b", "a b", "ä", &"a".repeat(MAX_NAME + 1)] {
-            assert!(parse_name(name).unwrap_err().contains("begins with a letter"), "{name}");
-        }
-        assert!(parse_name("wharf").unwrap_err().contains("my-wharf"));
-        assert!(parse_name("match").unwrap_err().contains("my-match"));
-    }
-
-    #[test]
     fn an_unknown_language_is_refused_with_the_known_ones() {
         assert!(parse_language("cobol").unwrap_err().contains("rust"));
     }
@@ -214,6 +145,8 @@ mod tests {
         };
         for (language, files) in TEMPLATES {
             assert!(!files.is_empty(), "{language}");
+            let about = About::of(files).unwrap();
+            assert!(about.title.is_some() && about.needs.is_some(), "{language} has no {ABOUT} with title and needs");
             for (path, content) in *files {
                 for text in [fill(path, "my-notes"), fill(content, "my-notes")] {
                     assert_eq!(unknown(&text), [""; 0], "{language}/{path}");
