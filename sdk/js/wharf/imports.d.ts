@@ -65,3 +65,13 @@ declare module 'wasi:cli/stderr@0.2.0' {
   }
   export function getStderr(): OutputStream;
 }
+
+/** To the log, which a person sees in `wharf dev`. Clients do not. (The engine's own on SpiderMonkey, the SDK's on QuickJS.) */
+interface Console {
+  log(...values: any[]): void;
+  info(...values: any[]): void;
+  debug(...values: any[]): void;
+  warn(...values: any[]): void;
+  error(...values: any[]): void;
+}
+declare var console: Console;

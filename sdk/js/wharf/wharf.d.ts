@@ -1,3 +1,4 @@
+/// <reference path="./imports.d.ts" />
 // Types of the SDK, with a comment on each item. The contract behind it is wit/deps/provider/provider.wit.
 
 /** One of the expressions of a URI template (RFC 6570), without its braces, as the variables it has. */
@@ -204,17 +205,19 @@ export interface Imports {
   stderr?: typeof import('wasi:cli/stderr@0.2.0');
 }
 
+type Export = (...args: any[]) => any;
+
 export class Provider {
   constructor(imports?: Imports);
 
-  /** Exports for the host: take those that your world has. */
-  readonly resources: object;
-  readonly subscriptions: object;
-  readonly completions: object;
-  readonly timerHandler: object;
-  readonly fileHandler: object;
-  readonly fetchHandler: object;
-  readonly webhookHandler: object;
+  /** Exports for the host, each as the interface of that name has it: take those that your world has. */
+  readonly resources: { list: Export; templates: Export; read: Export };
+  readonly subscriptions: { subscribe: Export; unsubscribe: Export };
+  readonly completions: { complete: Export };
+  readonly timerHandler: { fired: Export };
+  readonly fileHandler: { changed: Export };
+  readonly fetchHandler: { fetched: Export };
+  readonly webhookHandler: { receive: Export };
 
   /** One resource, which is listed. */
   resource(uri: string): Resource;
