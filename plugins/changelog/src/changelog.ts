@@ -34,6 +34,8 @@ const KINDS: [RegExp, string][] = [
   [/^(breaking( changes?)?|major changes)$/, 'breaking'],
 ];
 const NUMBER = /^v?(\d+(?:\.\d+)+(?:[-+.][0-9A-Za-z.+-]+)?)$/;
+/** Punctuation, symbols, emoji. (SpiderMonkey has no `\p{…}` here: it is built without Unicode's tables.) */
+const NO_WORD = /[^0-9a-z\u00c0-\u1fff\u2c00-\ud7ff\s-]/g;
 const FENCE = /^ {0,3}(```+|~~~+)/;
 const HEADING = /^(#{1,6})\s+(.*?)\s*#*$/;
 const UNDERLINE = /^(=+|-{3,})\s*$/;
@@ -165,7 +167,7 @@ function finish(version: Version, lines: string[]): void {
 }
 
 function kindOf(heading: string): string {
-  const words = heading.toLowerCase().replace(/[^\p{L}\p{N}\s-]/gu, '').trim().replace(/\s+/g, ' ');
+  const words = heading.toLowerCase().replace(NO_WORD, '').trim().replace(/\s+/g, ' ');
   return KINDS.find(([pattern]) => pattern.test(words))?.[1] ?? words.replaceAll(' ', '-');
 }
 

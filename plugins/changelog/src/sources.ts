@@ -105,7 +105,7 @@ export class Sources {
     source.versions = undefined;
     source.problem = undefined;
     source.seen = undefined;
-    if (!found) throw new NotFound();
+    if (!found) throw new Unavailable(`${source.where} is not there`);
     check(found.size, source.where);
     source.versions = parse(readText(source.where));
     source.seen = seen;
