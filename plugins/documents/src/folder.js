@@ -2,8 +2,8 @@
 //
 // Invariant: a document is named by its path without the leading slash, and no name leads out of the granted folders.
 
-import { Failed, NotFound } from './wharf/wharf.js';
-import { grantedFolders, readFolder, readText, stat } from './wharf/files.js';
+import { decode, Failed, NotFound } from './wharf/wharf.js';
+import { grantedFolders, readFile, readFolder, stat } from './wharf/files.js';
 
 /** Larger ones are refused: parsed they would be many times as large, and an instance has 64 MiB or so. */
 const MAX_BYTES = 4 << 20;
@@ -36,19 +36,19 @@ export function documents() {
   return found;
 }
 
-/** The text of a document. */
+/** The bytes of a document. */
 export function source(name) {
   const found = name.split('/').some(isHidden) || !isDocument(name) ? undefined : stat(`/${name}`);
   if (found?.type !== 'regular-file') throw new NotFound();
   if (found.size > MAX_BYTES) throw new Failed(`${name} has ${found.size} bytes; documents of at most ${MAX_BYTES} are read`);
-  return readText(`/${name}`);
+  return readFile(`/${name}`);
 }
 
 const parsed = new Map();
 
 /** A document, parsed. Of the last few the value is kept as long as their text is the same. */
 export function parse(name) {
-  const text = source(name);
+  const text = decode(source(name));
   const kept = parsed.get(name);
   parsed.delete(name);
   const entry = kept?.text === text ? kept : { text, value: parseText(text, name) };
@@ -59,7 +59,7 @@ export function parse(name) {
 
 function parseText(text, name) {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.replace(/^\ufeff/, ''));
   } catch (error) {
     throw new Failed(`${name} is no JSON: ${error.message}`);
   }

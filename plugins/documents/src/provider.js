@@ -5,7 +5,7 @@ import * as random from 'wasi:random/random@0.2.0';
 import * as stderr from 'wasi:cli/stderr@0.2.0';
 import { documents, isDocument, parse, source } from './folder.js';
 import { NoValue, outline, pointersFrom, valueAt } from './json.js';
-import { Invalid, json, Provider, text } from './wharf/wharf.js';
+import { decode, Invalid, json, Provider, text } from './wharf/wharf.js';
 import { grantedFolders } from './wharf/files.js';
 
 const JSON_TYPE = 'application/json';
@@ -25,7 +25,7 @@ provider.template('documents://file/{+path}')
     return documents().map(({ path, size, modified }) => ({ variables: { path }, title: path, size, annotations: { lastModified: modified } }));
   })
   .complete('path', names)
-  .subscribable(...watched(({ path }) => source(path)))
+  .subscribable(...watched(({ path }) => decode(source(path))))
   .read(({ variables: { path } }) => text(source(path)));
 
 provider.template('documents://value/{+path}{?at}')
