@@ -37,11 +37,14 @@ impl Setup {
         Self::default()
     }
 
-    /// A component of `plugins/` or `tests/guests/`, dropped into the plugins folder.
+    /// A component of `plugins/`, `tests/guests/` or `tests/languages/`, dropped into the plugins folder.
     #[must_use]
     pub fn guest(mut self, name: &str) -> Self {
         let file = format!("{name}.wasm");
-        let path = ["plugins", "tests/guests"].map(|folder| root().join(folder).join(&file)).into_iter().find(|path| path.exists());
+        let path = ["plugins", "tests/guests", "tests/languages"]
+            .map(|folder| root().join(folder).join(&file))
+            .into_iter()
+            .find(|path| path.exists());
         self.guests.push((file, path.unwrap_or_else(|| format!("{name}.wasm").into())));
         self
     }
@@ -95,7 +98,7 @@ impl Setup {
         let plugins = folder.path().join("plugins");
         fs::create_dir(&plugins)?;
         for (name, from) in &self.guests {
-            fs::copy(from, plugins.join(name)).with_context(|| format!("{name} is not built: run `cargo xtask guests`"))?;
+            fs::copy(from, plugins.join(name)).with_context(|| format!("{name} is not built: run `cargo xtask guests --lang all`"))?;
         }
         for (name, content) in &self.files {
             fs::write(plugins.join(name), content)?;

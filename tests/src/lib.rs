@@ -20,7 +20,7 @@ mod versions;
 use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use agents::{ARGUMENTS, Agent, PLUGINS, URL, agents, plain_json, read_configuration};
-pub use client::{Listener, Session, call, call_at, listen, stall};
+pub use client::{Listener, Session, call, call_at, listen, refused, stall};
 pub use command::{Output, wharf};
 pub use dialogue::{Dialogue, Transport, dialogues};
 pub use hook::{Answer, Hooks, hook, mac};
