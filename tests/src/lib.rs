@@ -55,8 +55,13 @@ pub fn binary() -> Result<PathBuf> {
 /// # Errors
 /// What the future gives, or that it took too long, with the name of what was awaited.
 pub async fn within<T>(what: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::time::timeout(LIMIT, future)
+    within_limit(what, LIMIT, future).await
+}
+
+/// As [`within`], with a limit of its own.
+pub(crate) async fn within_limit<T>(what: &str, limit: Duration, future: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::time::timeout(limit, future)
         .await
-        .with_context(|| format!("{what}: nothing within {} s", LIMIT.as_secs()))?
+        .with_context(|| format!("{what}: nothing within {} s", limit.as_secs()))?
         .context(what.to_owned())
 }

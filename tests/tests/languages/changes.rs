@@ -24,7 +24,7 @@ async fn updates(listener: &mut Listener, uri: &str, times: usize) -> Result<Vec
 pub async fn a_change_arrives_and_after_the_last_unsubscribe_no_other(language: &str) -> Result<()> {
     let mut host = Setup::new().guest(language).guest("ticker").start().await?;
     for name in [language, "ticker"] {
-        host.wait_for_log(&format!("loaded   {name}")).await?;
+        host.wait_for_load(name).await?;
     }
     let session = Session::open(&host).await?;
     let mut listener = session.listen().await?;

@@ -63,7 +63,7 @@ async fn every_example_loads_lists_reads_and_suggests_and_never_tells_of_nothing
     }
     let mut host = setup.start().await?;
     for name in &examples {
-        host.wait_for_log(&format!("loaded   {name}")).await?;
+        host.wait_for_load(name).await?;
     }
     let list = call(&host, "resources/list", json!({})).await?;
     let uris: Vec<String> =

@@ -64,7 +64,7 @@ async fn serving(language: &str) -> Result<Host> {
 /// As [`serving`], with more lines of wharf.toml about it.
 async fn serving_with(language: &str, lines: &str) -> Result<Host> {
     let mut host = Setup::new().guest(language).config(&format!("[[provider]]\nname = {language:?}\n{lines}")).start().await?;
-    host.wait_for_log(&format!("loaded   {language}")).await?;
+    host.wait_for_load(language).await?;
     Ok(host)
 }
 

@@ -60,7 +60,7 @@ pub async fn randomness_and_the_clock_are_those_of_the_run(language: &str) -> Re
     let first = text(&host, "contract://do/random").await?;
     ensure!(text(&host, "contract://do/random").await? != first, "twice the same number, {first}");
     let mut host = host.restart().await?;
-    host.wait_for_log(&format!("loaded   {language}")).await?;
+    host.wait_for_load(language).await?;
     let second = text(&host, "contract://do/random").await?;
     ensure!(first != second, "two instances began with the same number, {first}");
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();

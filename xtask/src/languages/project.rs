@@ -32,6 +32,8 @@ const MADE: [&str; 14] = [
     "zig-cache",
     "zig-out",
 ];
+/// Where a build leaves its component.
+const BUILD: &str = "build";
 /// A chain of folders so long goes in a circle, by a link.
 const DEPTH: usize = 24;
 /// The beginning of a component (Component Model, Binary.md): the magic number, then version 13 and layer 1.
@@ -123,6 +125,8 @@ impl Project {
             fs::create_dir_all(to.parent().context("a file without a folder")?)?;
             fs::copy(&source.from, &to).with_context(|| format!("cannot copy {}", source.from.display()))?;
         }
+        // There in a checkout, too, where a build counts on it.
+        fs::create_dir_all(copy.join(BUILD))?;
         if let Some(packages) = &tools.node_modules {
             // As if they had been installed there, for what is imported.
             symlink(packages, copy.join("node_modules"))?;
@@ -134,7 +138,7 @@ impl Project {
     pub fn build(&self, copy: &Path, tools: &Tools) -> Result<PathBuf> {
         let command = build_command(copy).with_context(|| format!("{} has neither package.json nor build.zig nor Makefile", self.place))?;
         self.run(command, copy, tools)?;
-        component(&copy.join("build")).with_context(|| format!("`{}` in {}", command.join(" "), self.place))
+        component(&copy.join(BUILD)).with_context(|| format!("`{}` in {}", command.join(" "), self.place))
     }
 
     /// How its own tests are run, if it has any.
