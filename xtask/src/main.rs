@@ -19,12 +19,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail};
 
-use crate::{
-    bench::Bench,
-    languages::{Choice as Languages, Language},
-    repo::Repo,
-    toolchain::Choice,
-};
+use crate::{bench::Bench, languages::Choice as Languages, repo::Repo, toolchain::Choice};
 
 const USAGE: &str = "\
 Usage: cargo xtask TASK
@@ -47,6 +42,7 @@ Usage: cargo xtask TASK
   bench reload                how soon a new version reaches a client, in `wharf dev` too, and what compiling does to other reads;
                               with the same flags
   bench load                  how long components take to load, with an empty compile cache and a full one
+  bench languages             one and the same provider in each language: its size, how long it takes to load, to be read, what memory it has
   bench files                 how soon a client hears of one changed file among 10,000; what 50 idle providers cost
   bench fetch                 what a provider that polls a slow server costs those who read from it
   bench webhook               how soon a client hears of a webhook
@@ -64,7 +60,7 @@ enum Task {
     Test { steps: Vec<&'static test::Step> },
     Guests { languages: Languages, toolchain: Choice },
     Guest { dir: PathBuf, to: Option<PathBuf> },
-    Tools { language: &'static Language, command: Vec<String> },
+    Tools { language: Languages, command: Vec<String> },
     Clients,
     Compatibility,
     Conformance,
@@ -95,7 +91,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
         },
         "guests" => guests(rest),
         "tools" => match rest {
-            [language, command @ ..] => Ok(Task::Tools { language: Language::named(language)?, command: command.to_vec() }),
+            [language, command @ ..] => Ok(Task::Tools { language: Languages::named(language)?, command: command.to_vec() }),
             [] => bail!("`cargo xtask tools` wants a language"),
         },
         "bench" => Ok(Task::Bench(Bench::parse(rest)?)),

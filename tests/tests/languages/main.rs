@@ -8,6 +8,7 @@ mod examples;
 mod lists;
 mod readings;
 mod runtime;
+mod templates;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -47,7 +48,8 @@ macro_rules! languages {
             readings::a_setting_is_read,
             runtime::what_the_check_finds_is_fine,
             runtime::stderr_is_in_the_log_under_the_provider_s_name,
-            runtime::randomness_and_the_clock_are_those_of_the_run;
+            runtime::randomness_and_the_clock_are_those_of_the_run,
+            templates::a_new_project_is_built_and_served_and_a_saved_change_reaches_a_client;
         )* }
 
         const LANGUAGES: &[&str] = &[$(stringify!($language)),*];

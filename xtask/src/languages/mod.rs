@@ -8,16 +8,20 @@ mod kept;
 mod project;
 mod tools;
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 pub use self::{project::Project, tools::Tools};
 use crate::{
     clients::Packages,
     guests,
     repo::{self, Repo},
-    run,
+    run, toolchain,
 };
 
 /// The name under which Rust is asked for: it is built by [`guests`], in one run of cargo for all its providers.
@@ -278,20 +282,30 @@ fn cache() -> Result<PathBuf> {
 }
 
 /// Installs a language's tools, and says what to set so that they are found: a line each, `NAME=VALUE`.
-pub fn print_environment(repo: &Repo, language: &Language) -> Result<()> {
-    for (name, value) in Tools::install(repo, language, &cache()?)?.environment()? {
-        println!("{name}={value}");
+pub fn print_environment(repo: &Repo, choice: Choice) -> Result<()> {
+    for (name, value) in environment(repo, choice)? {
+        println!("{name}={}", value.into_string().map_err(|value| anyhow!("{} is not UTF-8", value.display()))?);
     }
     Ok(())
 }
 
 /// Runs a command with a language's tools.
-pub fn with_tools(repo: &Repo, language: &Language, command: &[String]) -> Result<()> {
+pub fn with_tools(repo: &Repo, choice: Choice, command: &[String]) -> Result<()> {
     let (program, arguments) = command.split_first().context("there is no command")?;
-    let tools = Tools::install(repo, language, &cache()?)?;
-    let mut command = std::process::Command::new(program);
-    tools.apply(command.args(arguments))?;
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment(repo, choice)?);
     run::become_child(command)
+}
+
+fn environment(repo: &Repo, choice: Choice) -> Result<Vec<(&'static str, OsString)>> {
+    match choice {
+        Choice::Rust => {
+            let toolchain = toolchain::prepare(repo, toolchain::Choice::from_user(None)?)?;
+            Ok(toolchain.environment(repo)?.into_iter().map(|(name, value)| (name, value.into())).collect())
+        }
+        Choice::One(name) => Tools::install(repo, Language::named(name)?, &cache()?)?.environment(),
+        Choice::All => bail!("the tools of one language after the other: name one"),
+    }
 }
 
 #[cfg(test)]

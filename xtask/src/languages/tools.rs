@@ -67,16 +67,15 @@ impl Tools {
     }
 
     /// What to set so that the tools are found.
-    pub fn environment(&self) -> Result<Vec<(&'static str, String)>> {
-        let text = |value: OsString| value.into_string().map_err(|value| anyhow::anyhow!("{} is not UTF-8", value.display()));
+    pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>> {
         let before = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(self.path.iter().cloned().chain(env::split_paths(&before))).context("a folder with a `:`")?;
-        let mut all = vec![("PATH", text(path)?), (HOST, text(self.host.clone().into())?)];
+        let mut all = vec![("PATH", path), (HOST, self.host.clone().into())];
         for (name, value) in &self.environment {
-            all.push((name, text(value.clone().into())?));
+            all.push((name, value.clone().into()));
         }
         if let Some(folder) = &self.node_modules {
-            all.push((NODE_MODULES, text(folder.clone().into())?));
+            all.push((NODE_MODULES, folder.clone().into()));
         }
         Ok(all)
     }
