@@ -34,13 +34,23 @@ fn body(message: &Value) -> Full<Bytes> {
     Full::new(Bytes::from(message.to_string()))
 }
 
-/// The answer's result; an error is an error.
-async fn result(address: &str, request: Request<Full<Bytes>>) -> Result<Value> {
+/// The whole answer, and its HTTP status.
+async fn answer(address: &str, request: Request<Full<Bytes>>) -> Result<(StatusCode, Value)> {
     let (response, _connection) = send(address, request).await?;
     let status = response.status();
     let bytes = response.into_body().collect().await?.to_bytes();
-    let answer: Value = serde_json::from_slice(&bytes).with_context(|| format!("{status}: {}", String::from_utf8_lossy(&bytes)))?;
+    let answer = serde_json::from_slice(&bytes).with_context(|| format!("{status}: {}", String::from_utf8_lossy(&bytes)))?;
+    Ok((status, answer))
+}
+
+/// The answer's result; an error is an error.
+fn result((status, answer): (StatusCode, Value)) -> Result<Value> {
     answer.get("result").cloned().with_context(|| format!("{status}: {answer}"))
+}
+
+/// The answer's error; a result is an error.
+fn error((status, answer): (StatusCode, Value)) -> Result<Value> {
+    answer.get("error").cloned().with_context(|| format!("no error but {status}: {answer}"))
 }
 
 /// One session of the legacy era (2025-11-25).
@@ -83,9 +93,21 @@ impl<'a> Session<'a> {
     /// # Errors
     /// An error of any kind, also one the host answers.
     pub async fn call(&self, method: &str, params: Value) -> Result<Value> {
+        result(self.ask(method, params).await?)
+    }
+
+    /// Sends a request and gives the error that is answered.
+    ///
+    /// # Errors
+    /// There is a result, or no answer.
+    pub async fn refused(&self, method: &str, params: Value) -> Result<Value> {
+        error(self.ask(method, params).await?)
+    }
+
+    async fn ask(&self, method: &str, params: Value) -> Result<(StatusCode, Value)> {
         let message = json!({ "jsonrpc": "2.0", "id": next_id(), "method": method, "params": params });
         let request = self.headers(post(self.host.address())).body(body(&message))?;
-        within(method, result(self.host.address(), request)).await
+        within(method, answer(self.host.address(), request)).await
     }
 
     /// Subscribes to each of these.
@@ -145,12 +167,24 @@ pub async fn call(host: &Host, method: &str, params: Value) -> Result<Value> {
 /// # Errors
 /// As [`call`].
 pub async fn call_at(address: &str, method: &str, params: Value) -> Result<Value> {
+    result(ask_at(address, method, params).await?)
+}
+
+/// As [`call`], and gives the error that is answered.
+///
+/// # Errors
+/// There is a result, or no answer.
+pub async fn refused(host: &Host, method: &str, params: Value) -> Result<Value> {
+    error(ask_at(host.address(), method, params).await?)
+}
+
+async fn ask_at(address: &str, method: &str, params: Value) -> Result<(StatusCode, Value)> {
     let mut request = post(address).header("mcp-protocol-version", MODERN).header("mcp-method", method);
     if method == "resources/read" {
         request = request.header("mcp-name", params["uri"].as_str().context("resources/read without a URI")?);
     }
     let request = request.body(body(&modern(&next_id().into(), method, params)))?;
-    within(method, result(address, request)).await
+    within(method, answer(address, request)).await
 }
 
 fn listen_message(uris: &[String]) -> (String, Value) {

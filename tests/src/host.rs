@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -16,8 +17,10 @@ use tokio::{
     sync::watch,
 };
 
-use crate::{root, within};
+use crate::{LIMIT, root, within, within_limit};
 
+/// The largest takes 5 s by itself, and many times that when all are compiled for the first time, on a machine that has other things to do.
+const COMPILE_LIMIT: Duration = Duration::from_secs(600);
 /// A user who owns nothing; that of `nobody`, on most systems.
 const NOBODY: u32 = 65534;
 
@@ -37,11 +40,14 @@ impl Setup {
         Self::default()
     }
 
-    /// A component of `plugins/` or `tests/guests/`, dropped into the plugins folder.
+    /// A component of `plugins/`, `tests/guests/` or `tests/languages/`, dropped into the plugins folder.
     #[must_use]
     pub fn guest(mut self, name: &str) -> Self {
         let file = format!("{name}.wasm");
-        let path = ["plugins", "tests/guests"].map(|folder| root().join(folder).join(&file)).into_iter().find(|path| path.exists());
+        let path = ["plugins", "tests/guests", "tests/languages"]
+            .map(|folder| root().join(folder).join(&file))
+            .into_iter()
+            .find(|path| path.exists());
         self.guests.push((file, path.unwrap_or_else(|| format!("{name}.wasm").into())));
         self
     }
@@ -95,7 +101,7 @@ impl Setup {
         let plugins = folder.path().join("plugins");
         fs::create_dir(&plugins)?;
         for (name, from) in &self.guests {
-            fs::copy(from, plugins.join(name)).with_context(|| format!("{name} is not built: run `cargo xtask guests`"))?;
+            fs::copy(from, plugins.join(name)).with_context(|| format!("{name} is not built: run `cargo xtask guests --lang all`"))?;
         }
         for (name, content) in &self.files {
             fs::write(plugins.join(name), content)?;
@@ -190,8 +196,20 @@ impl Host {
     /// # Errors
     /// It ended without, or took too long; both with what it said.
     pub async fn wait_for_log(&mut self, text: &str) -> Result<String> {
+        self.says(text, LIMIT).await
+    }
+
+    /// Waits until a provider has loaded, which takes long the first time: a component of 20 MB is compiled then.
+    ///
+    /// # Errors
+    /// As [`Host::wait_for_log`].
+    pub async fn wait_for_load(&mut self, provider: &str) -> Result<()> {
+        self.says(&format!("loaded   {provider}: "), COMPILE_LIMIT).await.map(drop)
+    }
+
+    async fn says(&mut self, text: &str, limit: Duration) -> Result<String> {
         let (said, log) = (&mut self.said, &self.log);
-        let found = within("the host's log", async {
+        let found = within_limit("the host's log", limit, async {
             loop {
                 let so_far = log.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 // Whole lines only, so that what follows the text is there too.

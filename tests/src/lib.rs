@@ -20,7 +20,7 @@ mod versions;
 use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use agents::{ARGUMENTS, Agent, PLUGINS, URL, agents, plain_json, read_configuration};
-pub use client::{Listener, Session, call, call_at, listen, stall};
+pub use client::{Listener, Session, call, call_at, listen, refused, stall};
 pub use command::{Output, wharf};
 pub use dialogue::{Dialogue, Transport, dialogues};
 pub use hook::{Answer, Hooks, hook, mac};
@@ -55,8 +55,13 @@ pub fn binary() -> Result<PathBuf> {
 /// # Errors
 /// What the future gives, or that it took too long, with the name of what was awaited.
 pub async fn within<T>(what: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::time::timeout(LIMIT, future)
+    within_limit(what, LIMIT, future).await
+}
+
+/// As [`within`], with a limit of its own.
+pub(crate) async fn within_limit<T>(what: &str, limit: Duration, future: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::time::timeout(limit, future)
         .await
-        .with_context(|| format!("{what}: nothing within {} s", LIMIT.as_secs()))?
+        .with_context(|| format!("{what}: nothing within {} s", limit.as_secs()))?
         .context(what.to_owned())
 }

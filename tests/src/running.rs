@@ -4,6 +4,7 @@ use std::{
     path::Path,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -13,7 +14,7 @@ use tokio::{
     sync::watch,
 };
 
-use crate::{host::binary, within};
+use crate::{LIMIT, host::binary, within, within_limit};
 
 /// A running `wharf`. It is killed when this is dropped.
 pub struct Running {
@@ -21,6 +22,7 @@ pub struct Running {
     stdout: Lines<BufReader<ChildStdout>>,
     said: watch::Receiver<()>,
     log: Arc<Mutex<String>>,
+    limit: Duration,
 }
 
 impl Running {
@@ -57,7 +59,13 @@ impl Running {
                 }
             }
         });
-        Ok(Self { child, stdout, said, log })
+        Ok(Self { child, stdout, said, log, limit: LIMIT })
+    }
+
+    /// The same, awaited for longer than [`LIMIT`]: something is compiled.
+    #[must_use]
+    pub fn awaited_for(self, limit: Duration) -> Self {
+        Self { limit, ..self }
     }
 
     /// The next line on stdout.
@@ -65,7 +73,7 @@ impl Running {
     /// # Errors
     /// It ended, or said nothing in time; both with what it said on stderr.
     pub async fn line(&mut self) -> Result<String> {
-        let line = within("a line on stdout", async { self.stdout.next_line().await?.context("it ended") }).await;
+        let line = within_limit("a line on stdout", self.limit, async { self.stdout.next_line().await?.context("it ended") }).await;
         line.with_context(|| self.log())
     }
 
@@ -80,7 +88,7 @@ impl Running {
     /// It ended without, or took too long; both with what it said.
     pub async fn says(&mut self, text: &str, times: usize) -> Result<String> {
         let (said, log) = (&mut self.said, &self.log);
-        let found = within("its stderr", async {
+        let found = within_limit("its stderr", self.limit, async {
             loop {
                 let so_far = log.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 if so_far.matches(text).count() >= times {

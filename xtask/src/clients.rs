@@ -31,7 +31,7 @@ struct Environment {
 
 /// Where they come from, and so how they are installed.
 #[derive(Clone, Copy)]
-enum Packages {
+pub enum Packages {
     /// Pinned by package-lock.json.
     Npm,
     /// Pinned by requirements.txt.
@@ -73,7 +73,7 @@ impl Packages {
     }
 
     /// The version of what runs them, if it is there and recent enough.
-    fn runtime(self) -> Result<String> {
+    pub fn runtime(self) -> Result<String> {
         match self {
             Self::Npm => {
                 version(&["npm", "--version"], &[]).context(self.hint())?;
@@ -84,7 +84,7 @@ impl Packages {
     }
 
     /// The files that say what is installed.
-    fn pins(self) -> &'static [&'static str] {
+    pub fn pins(self) -> &'static [&'static str] {
         match self {
             Self::Npm => &["package.json", "package-lock.json", ".npmrc"],
             Self::Pip => &["requirements.txt"],
@@ -99,7 +99,8 @@ impl Packages {
         }
     }
 
-    fn install(self, folder: &Path) -> Result<()> {
+    /// Installs into a folder that has its pins.
+    pub fn install(self, folder: &Path) -> Result<()> {
         match self {
             Self::Npm => run::quietly(Command::new("npm").arg("ci").current_dir(folder), INSTALL_LIMIT),
             Self::Pip => {

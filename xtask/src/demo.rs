@@ -2,7 +2,7 @@
 
 use std::{process::Command, time::Duration};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::{guests, repo::Repo, run, toolchain::Choice};
 
@@ -27,20 +27,5 @@ pub fn serve(repo: &Repo, http: Option<&str>, tools: bool) -> Result<()> {
     if tools {
         host.arg("--tools");
     }
-    become_child(host)
-}
-
-/// xtask becomes the host: a signal meant for the one then reaches the other, and the exit code is the host's.
-#[cfg(unix)]
-fn become_child(mut host: Command) -> Result<()> {
-    use std::os::unix::process::CommandExt;
-
-    let error = host.exec();
-    Err(error).with_context(|| format!("cannot run `{}`", run::line(&host)))
-}
-
-#[cfg(not(unix))]
-fn become_child(mut host: Command) -> Result<()> {
-    let status = host.status().with_context(|| format!("cannot run `{}`", run::line(&host)))?;
-    std::process::exit(status.code().unwrap_or(1))
+    run::become_child(host)
 }

@@ -1,4 +1,5 @@
-//! Builds the guests: every Rust provider of `plugins/` and every fixture of `tests/guests/`, each into a `.wasm` file beside its folder.
+//! Builds the guests in Rust: the providers of `plugins/`, the fixtures of `tests/guests/` and that of `tests/languages/`, each into a `.wasm`
+//! file beside its folder.
 
 use std::{
     fs,
@@ -10,13 +11,14 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::{
-    repo::Repo,
+    languages::RUST,
+    repo::{RUST_FIXTURE, Repo},
     run,
     toolchain::{self, Choice, TARGET, Toolchain},
 };
 
 /// The first build downloads and compiles some 30 crates.
-const BUILD_LIMIT: Duration = Duration::from_secs(1800);
+pub const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 
 /// Builds them all.
 pub fn build(repo: &Repo, choice: Choice) -> Result<()> {
@@ -24,7 +26,12 @@ pub fn build(repo: &Repo, choice: Choice) -> Result<()> {
     // Apart from the host's: another compiler, another target, and cargo locks a target folder while it builds.
     let target = repo.target()?.join("guests").join(&toolchain.name);
     for workspace in repo.guest_workspaces() {
-        build_workspace(repo, &toolchain, &workspace, &target)?;
+        if workspace.ends_with(RUST_FIXTURE) {
+            let into = workspace.parent().context("a fixture without a folder")?;
+            build_into(repo, &toolchain, &workspace, into, Some(RUST), &target)?;
+        } else {
+            build_into(repo, &toolchain, &workspace, &workspace, None, &target)?;
+        }
     }
     Ok(())
 }
@@ -34,14 +41,11 @@ pub fn build_one(repo: &Repo, choice: Choice, folder: &Path, to: Option<&Path>) 
     let toolchain = toolchain::prepare(repo, choice)?;
     let folder = folder.canonicalize().with_context(|| format!("there is no folder {}", folder.display()))?;
     let target = repo.target()?.join("guests").join(&toolchain.name);
-    build_into(repo, &toolchain, &folder, to.unwrap_or(&repo.root.join("plugins")), &target)
+    build_into(repo, &toolchain, &folder, to.unwrap_or(&repo.root.join("plugins")), None, &target)
 }
 
-fn build_workspace(repo: &Repo, toolchain: &Toolchain, workspace: &Path, target: &Path) -> Result<()> {
-    build_into(repo, toolchain, workspace, workspace, target)
-}
-
-fn build_into(repo: &Repo, toolchain: &Toolchain, workspace: &Path, into: &Path, target: &Path) -> Result<()> {
+/// Each component is called after its package, or as is said.
+fn build_into(repo: &Repo, toolchain: &Toolchain, workspace: &Path, into: &Path, name: Option<&str>, target: &Path) -> Result<()> {
     let manifest = workspace.join("Cargo.toml");
     let mut cargo = repo.cargo();
     cargo.args(["build", "--release", "--target", TARGET, "--manifest-path"]).arg(&manifest).arg("--target-dir").arg(target);
@@ -50,7 +54,7 @@ fn build_into(repo: &Repo, toolchain: &Toolchain, workspace: &Path, into: &Path,
 
     let built = target.join(TARGET).join("release");
     for (package, file) in components(&repo.metadata(&manifest)?) {
-        let to = into.join(format!("{package}.wasm"));
+        let to = into.join(format!("{}.wasm", name.unwrap_or(&package)));
         if put(&built.join(file), &to)? {
             eprintln!("  {}", to.strip_prefix(&repo.root).unwrap_or(&to).display());
         }
@@ -76,8 +80,8 @@ fn components(metadata: &Value) -> Vec<(String, PathBuf)> {
 }
 
 /// Copies a file unless the same content is there already: a host that watches the folder would load it again for nothing.
-fn put(from: &Path, to: &Path) -> Result<bool> {
-    let new = fs::read(from).with_context(|| format!("cargo has not made {}", from.display()))?;
+pub fn put(from: &Path, to: &Path) -> Result<bool> {
+    let new = fs::read(from).with_context(|| format!("there is no {}", from.display()))?;
     if fs::read(to).is_ok_and(|old| old == new) {
         return Ok(false);
     }

@@ -9,6 +9,7 @@ mod compatibility;
 mod conformance;
 mod demo;
 mod guests;
+mod languages;
 mod repo;
 mod run;
 mod test;
@@ -18,17 +19,21 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail};
 
-use crate::{bench::Bench, repo::Repo, toolchain::Choice};
+use crate::{bench::Bench, languages::Choice as Languages, repo::Repo, toolchain::Choice};
 
 const USAGE: &str = "\
 Usage: cargo xtask TASK
 
   demo [--http ADDR] [--tools]
                               build the host and the example providers, and serve them; with resources as tools too
-  test [--only STEP]          everything: fmt, clippy, guests, clients, build, test, compatibility,
-                              conformance, doc
-  guests [--toolchain WHICH]  build the Rust providers of plugins/ and tests/guests/ into .wasm files
+  test [--only STEP]          everything: fmt, clippy, guests, clients, build, languages, test,
+                              compatibility, conformance, doc
+  guests [--lang LANGUAGE] [--toolchain WHICH]
+                              build the providers of plugins/ and tests/ in this language into .wasm files: rust (the default), js, ts,
+                              python, go, c, cpp, zig, assemblyscript, or all
   guests --dir DIR [--to DIR] build the provider in DIR, and put it into plugins/ or the folder named
+  tools LANGUAGE [COMMAND]    run a command with a language's tools, which are installed first; without a command, print what to set
+                              so that they are found
   clients                     install the MCP clients of the end-to-end tests
   compatibility               write COMPATIBILITY.md, from what the clients' rounds in the last test run left
   conformance                 MCP's official conformance suite against the host
@@ -37,6 +42,7 @@ Usage: cargo xtask TASK
   bench reload                how soon a new version reaches a client, in `wharf dev` too, and what compiling does to other reads;
                               with the same flags
   bench load                  how long components take to load, with an empty compile cache and a full one
+  bench languages             one and the same provider in each language: its size, how long it takes to load, to be read, what memory it has
   bench files                 how soon a client hears of one changed file among 10,000; what 50 idle providers cost
   bench fetch                 what a provider that polls a slow server costs those who read from it
   bench webhook               how soon a client hears of a webhook
@@ -52,8 +58,9 @@ enum Task {
     Help,
     Demo { http: Option<String>, tools: bool },
     Test { steps: Vec<&'static test::Step> },
-    Guests { toolchain: Choice },
+    Guests { languages: Languages, toolchain: Choice },
     Guest { dir: PathBuf, to: Option<PathBuf> },
+    Tools { language: Languages, command: Vec<String> },
     Clients,
     Compatibility,
     Conformance,
@@ -82,7 +89,11 @@ fn parse(arguments: &[String]) -> Result<Task> {
                 None => bail!("`cargo xtask guests --dir` wants a folder"),
             },
         },
-        "guests" => Ok(Task::Guests { toolchain: Choice::from_user(flag("--toolchain")?.as_deref())? }),
+        "guests" => guests(rest),
+        "tools" => match rest {
+            [language, command @ ..] => Ok(Task::Tools { language: Languages::named(language)?, command: command.to_vec() }),
+            [] => bail!("`cargo xtask tools` wants a language"),
+        },
         "bench" => Ok(Task::Bench(Bench::parse(rest)?)),
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "compatibility" if rest.is_empty() => Ok(Task::Compatibility),
@@ -92,13 +103,38 @@ fn parse(arguments: &[String]) -> Result<Task> {
     }
 }
 
+fn guests(flags: &[String]) -> Result<Task> {
+    let (mut languages, mut toolchain) = (Languages::Rust, None);
+    let mut flags = flags.iter().flat_map(|flag| match flag.split_once('=') {
+        Some((flag, value)) => vec![flag, value],
+        None => vec![flag.as_str()],
+    });
+    while let Some(flag) = flags.next() {
+        match (flag, flags.next()) {
+            ("--lang", Some(name)) => languages = Languages::named(name)?,
+            ("--toolchain", Some(which)) => toolchain = Some(which),
+            ("--lang" | "--toolchain", None) => bail!("`cargo xtask guests {flag}` wants a value"),
+            _ => bail!("`cargo xtask guests` takes --lang LANGUAGE and --toolchain WHICH, not `{flag}`"),
+        }
+    }
+    Ok(Task::Guests { languages, toolchain: Choice::from_user(toolchain)? })
+}
+
 fn perform(task: Task) -> Result<()> {
     let repo = Repo::find()?;
     match task {
         Task::Help => print!("{USAGE}"),
         Task::Demo { http, tools } => demo::serve(&repo, http.as_deref(), tools)?,
         Task::Test { steps } => test::run(&repo, &steps)?,
-        Task::Guests { toolchain } => guests::build(&repo, toolchain)?,
+        Task::Guests { languages, toolchain } => {
+            if languages.has_rust() {
+                guests::build(&repo, toolchain)?;
+            }
+            languages::host(&repo, languages)?;
+            languages::build(&repo, languages, languages::Tests::Skip)?;
+        }
+        Task::Tools { language, command } if command.is_empty() => languages::print_environment(&repo, language)?,
+        Task::Tools { language, command } => languages::with_tools(&repo, language, &command)?,
         Task::Guest { dir, to } => guests::build_one(&repo, Choice::from_user(None)?, &dir, to.as_deref())?,
         Task::Clients => clients::install(&repo)?,
         Task::Compatibility => compatibility::write(&repo)?,
@@ -136,8 +172,11 @@ mod tests {
 
     #[test]
     fn a_flag_is_taken_with_a_space_or_an_equals_sign() {
-        assert!(matches!(parsed("guests --toolchain packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
-        assert!(matches!(parsed("guests --toolchain=packages"), Ok(Task::Guests { toolchain: Choice::Packages })));
+        for line in ["guests --toolchain packages", "guests --toolchain=packages", "guests --lang rust --toolchain packages"] {
+            assert!(matches!(parsed(line), Ok(Task::Guests { languages: Languages::Rust, toolchain: Choice::Packages })), "{line}");
+        }
+        assert!(matches!(parsed("guests --lang=all"), Ok(Task::Guests { languages: Languages::All, .. })));
+        assert!(matches!(parsed("tools go go version"), Ok(Task::Tools { command, .. }) if command == ["go", "version"]));
         assert!(matches!(parsed("guests --dir ../hello"), Ok(Task::Guest { dir, to: None }) if dir == std::path::Path::new("../hello")));
         assert!(matches!(parsed("guests --dir a --to b"), Ok(Task::Guest { to: Some(to), .. }) if to == std::path::Path::new("b")));
         assert!(matches!(parsed("demo"), Ok(Task::Demo { http: None, tools: false })));
@@ -147,9 +186,19 @@ mod tests {
 
     #[test]
     fn an_unknown_task_or_flag_is_wrong_use() {
-        for line in
-            ["tset", "test --olny fmt", "test --only", "test --only lint", "guests --toolchain=gcc", "demo 127.0.0.1:1", "clients --tools"]
-        {
+        for line in [
+            "tset",
+            "test --olny fmt",
+            "test --only",
+            "test --only lint",
+            "guests --toolchain=gcc",
+            "guests --lang",
+            "guests --lang cobol",
+            "tools",
+            "tools cobol",
+            "demo 127.0.0.1:1",
+            "clients --tools",
+        ] {
             assert!(parsed(line).is_err(), "{line}");
         }
     }

@@ -3,7 +3,7 @@
 use std::{
     env,
     ffi::OsString,
-    fs,
+    fs::{self, File, TryLockError},
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -16,6 +16,9 @@ use crate::run;
 
 /// `cargo metadata` reads files, and writes a lock file at the most.
 const METADATA_LIMIT: Duration = Duration::from_secs(120);
+
+/// The fixture of the contract's test in Rust: beside those in other languages, and a workspace of its own.
+pub const RUST_FIXTURE: &str = "tests/languages/rust";
 
 /// The checkout that xtask works on.
 pub struct Repo {
@@ -64,7 +67,7 @@ impl Repo {
 
     /// The workspaces of guests, as far as they are there: each has a lock file of its own.
     pub fn guest_workspaces(&self) -> Vec<PathBuf> {
-        ["plugins", "tests/guests"]
+        ["plugins", "tests/guests", RUST_FIXTURE]
             .map(|folder| self.root.join(folder))
             .into_iter()
             .filter(|folder| folder.join("Cargo.toml").is_file())
@@ -89,9 +92,38 @@ fn cache_under(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf>
     Ok(Path::new(&home).join(".cache/wharf"))
 }
 
+/// Waits for other runs that are doing the same; the lock ends with the file.
+pub fn lock(path: &Path, doing: &str) -> Result<File> {
+    let file = File::create(path).with_context(|| format!("cannot make {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            eprintln!("  Waiting for another run that is {doing}");
+            file.lock()?;
+        }
+        Err(TryLockError::Error(error)) => return Err(error).with_context(|| format!("cannot lock {}", path.display())),
+    }
+    Ok(file)
+}
+
+/// A hash, as a part of a file's name.
+pub fn short(hash: &blake3::Hasher) -> String {
+    hash.finalize().to_hex()[..16].to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_one_run_at_a_time_holds_the_lock() {
+        let cache = tempfile::tempdir().unwrap();
+        let path = cache.path().join("lock");
+        let held = lock(&path, "testing").unwrap();
+        assert!(matches!(File::open(&path).unwrap().try_lock(), Err(TryLockError::WouldBlock)));
+        drop(held);
+        lock(&path, "testing").unwrap();
+    }
 
     #[test]
     fn the_cache_folder_is_where_xdg_says_else_in_the_home_folder() {

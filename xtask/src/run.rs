@@ -82,6 +82,22 @@ pub fn line(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
+/// xtask becomes the command: a signal meant for the one then reaches the other, and the exit code is the command's. Comes back only if it
+/// could not be started.
+#[cfg(unix)]
+pub fn become_child(mut command: Command) -> Result<()> {
+    use std::os::unix::process::CommandExt;
+
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot run `{}`", line(&command)))
+}
+
+#[cfg(not(unix))]
+pub fn become_child(mut command: Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot run `{}`", line(&command)))?;
+    std::process::exit(status.code().unwrap_or(1))
+}
+
 fn spawn(command: &mut Command) -> Result<Child> {
     command.spawn().map_err(|error| {
         let program = command.get_program().to_string_lossy();

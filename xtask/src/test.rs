@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{clients, compatibility, conformance, guests, repo::Repo, run, toolchain::Choice};
+use crate::{clients, compatibility, conformance, guests, languages, repo::Repo, run, toolchain::Choice};
 
 /// The slowest step compiles all of wasmtime: some ten minutes on two slow cores.
 const CARGO_LIMIT: Duration = Duration::from_secs(3600);
@@ -22,12 +22,13 @@ pub struct Step {
     run: fn(&Repo) -> Result<()>,
 }
 
-static STEPS: [Step; 9] = [
+static STEPS: [Step; 10] = [
     Step { name: "fmt", what: "formatting of the host, the tests and the guests", run: fmt },
     Step { name: "clippy", what: "lints, each an error", run: clippy },
-    Step { name: "guests", what: "the components of plugins/ and tests/guests/", run: build_guests },
+    Step { name: "guests", what: "the components in Rust of plugins/ and tests/", run: build_guests },
     Step { name: "clients", what: "the MCP clients of the end-to-end tests", run: clients::install },
     Step { name: "build", what: "the host that the end-to-end tests start", run: build },
+    Step { name: "languages", what: "the components in other languages, and their own tests", run: build_languages },
     Step { name: "test", what: "unit, property and end-to-end tests", run: test },
     Step { name: "compatibility", what: "COMPATIBILITY.md, against the rounds of the clients", run: compatibility::check },
     Step { name: "conformance", what: "MCP's official conformance suite against the host", run: conformance::build_and_run },
@@ -87,6 +88,10 @@ fn build(repo: &Repo) -> Result<()> {
     run::run(repo.cargo().args(["build", "--workspace", "--bins", "--tests"]), CARGO_LIMIT)
 }
 
+fn build_languages(repo: &Repo) -> Result<()> {
+    languages::build(repo, languages::Choice::All, languages::Tests::Run)
+}
+
 fn test(repo: &Repo) -> Result<()> {
     // Results of an earlier run say nothing of this one.
     for results in compatibility::results(repo)?.iter().filter(|results| results.exists()) {
@@ -143,7 +148,7 @@ mod tests {
     #[test]
     fn an_unknown_step_is_refused_with_the_known_ones() {
         let error = chosen(Some("lint")).err().unwrap().to_string();
-        assert!(error.contains("fmt, clippy, guests, clients, build, test, compatibility, conformance, doc"), "{error}");
+        assert!(error.contains("fmt, clippy, guests, clients, build, languages, test, compatibility, conformance, doc"), "{error}");
     }
 
     #[test]

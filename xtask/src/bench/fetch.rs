@@ -64,7 +64,7 @@ pub fn measure(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
-fn address(line: &str) -> Option<SocketAddr> {
+pub(super) fn address(line: &str) -> Option<SocketAddr> {
     let rest = &line[line.find("http://127.0.0.1:")? + "http://".len()..];
     rest.split_once("/mcp")?.0.parse().ok()
 }
@@ -96,20 +96,20 @@ fn serve() -> Result<(SocketAddr, Arc<AtomicUsize>)> {
 }
 
 /// One connection to the host, and one request at a time.
-struct Client {
+pub(super) struct Client {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
 }
 
 impl Client {
-    fn connect(address: SocketAddr) -> Result<Self> {
+    pub(super) fn connect(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
         Ok(Self { stream: BufReader::new(stream), address })
     }
 
-    fn read(&mut self, uri: &str) -> Result<Value> {
+    pub(super) fn read(&mut self, uri: &str) -> Result<Value> {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": PROTOCOL,
             "io.modelcontextprotocol/clientInfo": { "name": "wharf-bench", "version": "1" },

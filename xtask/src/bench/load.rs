@@ -23,7 +23,9 @@ const COMPONENTIZE_LIMIT: Duration = Duration::from_secs(300);
 const COMPONENTIZE_JS: &str = "@bytecodealliance/componentize-js@0.23.0";
 const COMPONENTIZE_PY: &str = "componentize-py==0.25.1";
 /// So many starts with a full cache; the fastest counts, since the others show what else the machine does.
-const WARM_STARTS: usize = 5;
+pub(super) const WARM_STARTS: usize = 5;
+/// A file is read again as long as it may still change unseen.
+pub(super) const SETTLED: Duration = Duration::from_secs(3);
 /// How many small components start together.
 const MANY: usize = 100;
 
@@ -60,8 +62,7 @@ fn measure(host: &Path, name: &str, components: &[Vec<u8>]) -> Result<()> {
         fs::write(plugins.join(format!("p{number}.wasm")), component)?;
     }
     let cold = start(host, &plugins, &cache, components.len())?;
-    // A file is read again as long as it may still change unseen.
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(SETTLED);
     start(host, &plugins, &cache, components.len())?;
     let warm = (0..WARM_STARTS).map(|_| start(host, &plugins, &cache, components.len())).collect::<Result<Vec<_>>>()?;
     let least = |of: fn(&Took) -> f64| warm.iter().map(of).fold(f64::INFINITY, f64::min);
@@ -77,14 +78,14 @@ fn measure(host: &Path, name: &str, components: &[Vec<u8>]) -> Result<()> {
 }
 
 /// In milliseconds.
-struct Took {
+pub(super) struct Took {
     /// From the greeting to the last provider that is loaded, on this side.
-    load: f64,
+    pub load: f64,
     /// From the start of the process to the same.
-    start: f64,
+    pub start: f64,
 }
 
-fn start(host: &Path, plugins: &Path, cache: &Path, components: usize) -> Result<Took> {
+pub(super) fn start(host: &Path, plugins: &Path, cache: &Path, components: usize) -> Result<Took> {
     let began = Instant::now();
     let mut command = Command::new(host);
     command.args(["serve", "--http", "127.0.0.1:0", "--plugins"]).arg(plugins).env("WHARF_CACHE_DIR", cache);

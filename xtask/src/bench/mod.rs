@@ -6,10 +6,14 @@
 
 mod fetch;
 mod files;
+mod languages;
 mod load;
 mod webhook;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
 
@@ -30,10 +34,15 @@ const RELOAD: &str = "reload";
 
 type Measure = fn(&Repo) -> Result<()>;
 
-/// How long components take to load; how soon a changed file is told of, and what idle providers cost; what polling costs those who read; how
+/// How long components take to load; what the language of a provider makes of its size and speed; how soon a changed file is told of, and what idle providers cost; what polling costs those who read; how
 /// soon a client hears of a webhook.
-const ALONE: [(&str, Measure); 4] =
-    [("load", load::measure_all), ("files", files::measure_all), ("fetch", fetch::measure), ("webhook", webhook::measure)];
+const ALONE: [(&str, Measure); 5] = [
+    ("load", load::measure_all),
+    ("languages", languages::measure_all),
+    ("files", files::measure_all),
+    ("fetch", fetch::measure),
+    ("webhook", webhook::measure),
+];
 
 /// What is measured.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,19 +89,28 @@ impl Bench {
     }
 }
 
+/// Builds the host as its users have it, and gives where it is.
+fn release_host(repo: &Repo) -> Result<PathBuf> {
+    eprintln!("Building the host for release (the first time takes a quarter of an hour)");
+    run::run(repo.cargo().args(["build", "--release", "--package", "wharf", "--bin", "wharf"]), BUILD_LIMIT)?;
+    Ok(program(&repo.target()?, "wharf"))
+}
+
+fn program(target: &Path, name: &str) -> PathBuf {
+    target.join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
 fn release(repo: &Repo, what: &str, flags: &[String]) -> Result<()> {
     let choice = Choice::from_user(None)?;
     guests::build(repo, choice)?;
-    eprintln!("Building the host for release (the first time takes a quarter of an hour)");
-    run::run(repo.cargo().args(["build", "--release", "--package", "wharf", "--bin", "wharf"]), BUILD_LIMIT)?;
+    let host = release_host(repo)?;
     eprintln!("Building the rivals");
     let target = repo.target()?;
     let rivals = target.join("bench");
     let manifest = repo.root.join("bench/Cargo.toml");
     run::run(repo.cargo().args(["build", "--release", "--manifest-path"]).arg(&manifest).arg("--target-dir").arg(&rivals), BUILD_LIMIT)?;
-    let program = |folder: PathBuf, name: &str| folder.join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    let mut bench = std::process::Command::new(program(rivals, "wharf-bench"));
-    bench.arg(what).arg("--wharf").arg(program(target, "wharf"));
+    let mut bench = std::process::Command::new(program(&rivals, "wharf-bench"));
+    bench.arg(what).arg("--wharf").arg(host);
     bench.arg("--component").arg(repo.root.join("tests/guests/texts.wasm")).args(flags);
     if what == RELOAD {
         let folder = repo::cache()?.join("bench");

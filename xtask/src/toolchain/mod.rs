@@ -65,6 +65,12 @@ impl Toolchain {
         Self { name: "installed".into(), rustc: None }
     }
 
+    /// What to set so that cargo compiles guests with it, in a target folder of its own.
+    pub fn environment(&self, repo: &Repo) -> Result<Vec<(&'static str, PathBuf)>> {
+        let target = ("CARGO_TARGET_DIR", repo.target()?.join("guests-dev").join(&self.name));
+        Ok(self.rustc.iter().map(|rustc| ("RUSTC", rustc.clone())).chain([target]).collect())
+    }
+
     /// Makes a cargo command compile guests with it.
     pub fn apply(&self, cargo: &mut Command) {
         if let Some(rustc) = &self.rustc {

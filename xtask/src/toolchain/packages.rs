@@ -8,7 +8,7 @@
 //! temporary folder and renamed when it is done, under a lock: there is no half a toolchain, and two runs do not make it twice.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{ASK_LIMIT, TARGET, Toolchain, sysroot};
 use crate::{
-    repo::{self, Repo},
+    repo::{self, Repo, short},
     run,
 };
 
@@ -100,7 +100,7 @@ pub fn is_there(repo: &Repo) -> bool {
 /// Makes it if need be.
 pub fn prepare(repo: &Repo) -> Result<Toolchain> {
     let cache = repo::cache()?;
-    let _lock = lock(&cache.join("guest-toolchain.lock"))?;
+    let _lock = repo::lock(&cache.join("guest-toolchain.lock"), "putting the guest toolchain together")?;
     if !is_debian_complete() {
         install_debian_packages()?;
     }
@@ -116,20 +116,6 @@ pub fn prepare(repo: &Repo) -> Result<Toolchain> {
 
 fn folder(cache: &Path, inputs: &Inputs) -> PathBuf {
     cache.join(format!("guest-toolchain-{}", inputs.key()))
-}
-
-/// Waits for other runs; the lock ends with the file.
-fn lock(path: &Path) -> Result<File> {
-    let file = File::create(path).with_context(|| format!("cannot make {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            eprintln!("  Waiting for another run that is putting the guest toolchain together");
-            file.lock()?;
-        }
-        Err(TryLockError::Error(error)) => return Err(error).with_context(|| format!("cannot lock {}", path.display())),
-    }
-    Ok(file)
 }
 
 /// Fills a folder so that it is there whole or not at all. To be called under the lock.
@@ -201,10 +187,6 @@ fn identity(libraries: &Path) -> Result<String> {
         hash.update(blake3::hash(&fs::read(file)?).as_bytes());
     }
     Ok(short(&hash))
-}
-
-fn short(hash: &blake3::Hasher) -> String {
-    hash.finalize().to_hex()[..16].to_owned()
 }
 
 fn link_compiler(folder: &Path, rustlib: &Path) -> Result<()> {
@@ -342,16 +324,6 @@ mod tests {
         assert!(failed.is_err() && !folder.exists());
         in_place_at_once(&folder, |partial| Ok(fs::write(partial.join("whole"), "")?)).unwrap();
         assert!(folder.join("whole").exists() && !folder.join("half").exists());
-    }
-
-    #[test]
-    fn only_one_run_at_a_time_holds_the_lock() {
-        let cache = tempfile::tempdir().unwrap();
-        let path = cache.path().join("lock");
-        let held = lock(&path).unwrap();
-        assert!(matches!(File::open(&path).unwrap().try_lock(), Err(TryLockError::WouldBlock)));
-        drop(held);
-        lock(&path).unwrap();
     }
 
     #[test]
