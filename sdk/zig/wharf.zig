@@ -37,6 +37,11 @@ pub fn failed(comptime format: []const u8, arguments: anytype) Error {
     return say(wharf_failed, error.Failed, format, arguments);
 }
 
+/// The text of the error that a function here has just returned.
+pub fn message() [:0]const u8 {
+    return std.mem.span(wharf_message());
+}
+
 fn say(comptime c_function: anytype, comptime code: Error, comptime format: []const u8, arguments: anytype) Error {
     _ = c_function("%s", print(format ++ "\x00", arguments).ptr);
     return code;
@@ -400,6 +405,7 @@ fn free(_: *anyopaque, _: []u8, _: std.mem.Alignment, _: usize) void {}
 
 // ---- The C SDK ----
 
+extern fn wharf_message() Text;
 extern fn wharf_not_found() Status;
 extern fn wharf_invalid(format: Text, ...) Status;
 extern fn wharf_denied(format: Text, ...) Status;
