@@ -1,0 +1,1 @@
+../../../sdk/cpp/wharf.hpp
