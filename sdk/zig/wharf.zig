@@ -15,6 +15,15 @@
 //! A panic ends the instance, and the host makes a fresh one.
 
 const std = @import("std");
+const parts = @import("wharf_parts.zig");
+
+pub const Variable = parts.Variable;
+pub const Icon = parts.Icon;
+pub const Annotations = parts.Annotations;
+pub const Change = parts.Change;
+/// Memory until the call has ended, and formatted text there.
+pub const allocator = parts.allocator;
+pub const print = parts.print;
 
 const Text = [*:0]const u8;
 
@@ -75,8 +84,6 @@ fn take(status: Status) Error!void {
 
 // ---- Reading ----
 
-pub const Variable = extern struct { name: ?Text = null, value: ?Text = null };
-
 const CRequest = extern struct { uri: Text, uri_template: ?Text, variables: [*]const Variable, if_none_match: ?Text, context: *const Resource };
 
 pub const Request = struct {
@@ -124,7 +131,7 @@ pub const Reply = struct {
         self.add(.{ .body = .{ .text = content } });
     }
     pub fn print(self: Reply, comptime format: []const u8, arguments: anytype) void {
-        self.text(wharf_print(format, arguments));
+        self.text(parts.print(format, arguments));
     }
     pub fn blob(self: Reply, bytes: []const u8) void {
         self.add(.{ .body = .{ .blob = bytes } });
@@ -157,24 +164,6 @@ pub const Reply = struct {
 };
 
 // ---- What there is ----
-
-pub const Icon = extern struct {
-    /// An `https:` URL or a `data:` URI.
-    src: Text,
-    mime_type: ?Text = null,
-    /// Ended by null.
-    sizes: ?[*:null]const ?Text = null,
-    theme: enum(c_int) { any, light, dark } = .any,
-};
-
-pub const Annotations = extern struct {
-    audience: packed struct(c_uint) { user: bool = false, assistant: bool = false, _: u30 = 0 } = .{},
-    has_priority: bool = false,
-    /// From 0.0, entirely optional, to 1.0, effectively required.
-    priority: f64 = 0,
-    /// Milliseconds since 1970; 0: not said.
-    last_modified: f64 = 0,
-};
 
 /// A resource, or a template: then `uri` is an RFC 6570 URI template.
 pub const Resource = struct {
@@ -365,8 +354,6 @@ pub fn setting(name: Text) ?[:0]const u8 {
 
 // ---- Files: if the world imports `file-watch` and exports `file-handler` ----
 
-pub const Change = enum(c_int) { created, modified, removed, rescan };
-
 /// Calls `changed` with the path of each change in a granted file or folder; `rescan`: look at everything below it.
 pub fn watch(name: Text, path: Text, recursive: bool, changed: *const fn (path: [:0]const u8, change: Change) void) Error!void {
     return take(wharf_watch(name, path, recursive, onChange, @ptrCast(@constCast(changed))));
@@ -379,29 +366,6 @@ fn onChange(_: Text, path: Text, change: Change, context: ?*anyopaque) callconv(
     const changed: *const fn ([:0]const u8, Change) void = @ptrCast(@alignCast(context));
     changed(std.mem.span(path), change);
 }
-
-// ---- Memory ----
-
-/// Memory until the call has ended.
-pub const allocator: std.mem.Allocator = .{ .ptr = undefined, .vtable = &.{ .alloc = alloc, .resize = resize, .remap = remap, .free = free } };
-
-/// Formatted text until the call has ended.
-pub fn print(comptime format: []const u8, arguments: anytype) []u8 {
-    return std.fmt.allocPrint(allocator, format, arguments) catch @panic("out of memory");
-}
-const wharf_print = print;
-
-fn alloc(_: *anyopaque, size: usize, alignment: std.mem.Alignment, _: usize) ?[*]u8 {
-    const address = @intFromPtr(wharf_alloc(size + alignment.toByteUnits()));
-    return @ptrFromInt(alignment.forward(address));
-}
-fn resize(_: *anyopaque, memory: []u8, _: std.mem.Alignment, size: usize, _: usize) bool {
-    return size <= memory.len;
-}
-fn remap(_: *anyopaque, memory: []u8, _: std.mem.Alignment, size: usize, _: usize) ?[*]u8 {
-    return if (size <= memory.len) memory.ptr else null;
-}
-fn free(_: *anyopaque, _: []u8, _: std.mem.Alignment, _: usize) void {}
 
 // ---- The C SDK ----
 
@@ -430,4 +394,3 @@ extern fn wharf_cancel(name: Text) void;
 extern fn wharf_setting(name: Text) ?Text;
 extern fn wharf_watch(name: Text, path: Text, recursive: bool, changed: *const fn (Text, Text, Change, ?*anyopaque) callconv(.c) void, context: ?*anyopaque) Status;
 extern fn wharf_unwatch(name: Text) void;
-extern fn wharf_alloc(size: usize) *anyopaque;

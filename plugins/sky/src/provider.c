@@ -38,7 +38,6 @@ typedef int text_of(char *text, size_t size, const void *what, double midnight);
 static int write_sun(char *text, size_t size, const void *what, double midnight) { return sun_text(text, size, what, midnight); }
 
 static int write_moon(char *text, size_t size, const void *what, double midnight) {
-  (void)what;
   return moon_text(text, size, midnight);
 }
 
@@ -144,7 +143,6 @@ static wharf_status watch_sun(const wharf_request *request) {
 /* ---- What there is ---- */
 
 static void list_places(wharf_list *list, void *context) {
-  (void)context;
   for (size_t i = 0; i < place_count; i++) {
     wharf_variable variables[] = {{"place", places[i].name}, {NULL, NULL}};
     wharf_list_add(list, variables, &(wharf_resource){.name = places[i].name, .title = wharf_format("The sun today: %s", places[i].name)});

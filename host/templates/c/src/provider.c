@@ -10,7 +10,6 @@
 static unsigned counted;
 
 static wharf_status read_sentence(const wharf_request *request, wharf_reply *reply) {
-  (void)request;
   return wharf_text(reply, SENTENCE);
 }
 
@@ -23,7 +22,6 @@ static wharf_status read_greeting(const wharf_request *request, wharf_reply *rep
 }
 
 static wharf_status read_seconds(const wharf_request *request, wharf_reply *reply) {
-  (void)request;
   char text[32];
   seconds(text, sizeof text, counted);
   return wharf_text(reply, text);
@@ -31,20 +29,17 @@ static wharf_status read_seconds(const wharf_request *request, wharf_reply *repl
 
 /* First change what is read, then say so. */
 static void a_second_has_passed(const char *timer, void *context) {
-  (void)timer, (void)context;
   counted++;
   wharf_updated(SECONDS);
 }
 
 /* The first subscriber is there. No call may wait, so time comes from the host. */
 static wharf_status begin_seconds(const wharf_request *request) {
-  (void)request;
   return wharf_every("seconds", EVERY_SECOND, a_second_has_passed, NULL);
 }
 
 /* Nobody is left. */
 static void end_seconds(const wharf_request *request) {
-  (void)request;
   wharf_cancel("seconds");
 }
 

@@ -19,27 +19,23 @@ static const char meta[] = "{\"contract/x\": 1}";
 static unsigned counted;
 
 static wharf_status read_full(const wharf_request *request, wharf_reply *reply) {
-  (void)request;
   wharf_reuse_ms(reply, 1000);
   if (wharf_unchanged(reply, "1")) return WHARF_OK;
   return wharf_text(reply, "hello");
 }
 
 static wharf_status read_utf8(const wharf_request *request, wharf_reply *reply) {
-  (void)request;
   const char *text = "grüße, 世界";
   return wharf_utf8(reply, text, strlen(text));
 }
 
 static wharf_status read_blob(const wharf_request *request, wharf_reply *reply) {
-  (void)request;
   unsigned char bytes[256];
   for (unsigned i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)i;
   return wharf_blob(reply, bytes, sizeof bytes);
 }
 
 static wharf_status read_two(const wharf_request *request, wharf_reply *reply) {
-  (void)request;
   wharf_text(reply, "one");
   return wharf_add(reply, &(wharf_contents){
       .uri = "contract://two/part",
@@ -50,28 +46,23 @@ static wharf_status read_two(const wharf_request *request, wharf_reply *reply) {
 }
 
 static wharf_status read_count(const wharf_request *request, wharf_reply *reply) {
-  (void)request;
   return wharf_printf(reply, "%u", counted);
 }
 
 static void count_one(const char *timer, void *context) {
-  (void)timer, (void)context;
   counted++;
   wharf_updated(COUNT);
 }
 
 static wharf_status begin_count(const wharf_request *request) {
-  (void)request;
   return wharf_every("count", COUNT_MS, count_one, NULL);
 }
 
 static void end_count(const wharf_request *request) {
-  (void)request;
   wharf_cancel("count");
 }
 
 static wharf_status read_setting(const wharf_request *request, wharf_reply *reply) {
-  (void)request;
   const char *greeting = wharf_setting("greeting");
   return wharf_text(reply, greeting ? greeting : "none");
 }
@@ -108,7 +99,6 @@ static wharf_status the_error(const wharf_request *request) {
 }
 
 static wharf_status read_error(const wharf_request *request, wharf_reply *reply) {
-  (void)reply;
   return the_error(request);
 }
 

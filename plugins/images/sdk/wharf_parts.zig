@@ -1,0 +1,1 @@
+../../../sdk/zig/wharf_parts.zig
