@@ -5,7 +5,7 @@
 import { decode, Failed, NotFound } from './wharf/wharf.js';
 import { grantedFolders, readFile, readFolder, stat } from './wharf/files.js';
 
-/** Larger ones are refused: parsed they would be many times as large, and an instance has 64 MiB or so. */
+/** Larger ones are refused: parsed they are many times as large, and a call has some seconds. */
 const MAX_BYTES = 4 << 20;
 /** Documents in the list. The others can be read all the same. */
 const MAX_LISTED = 1000;
