@@ -5,7 +5,7 @@
 mod content;
 
 mod bindings {
-    wit_bindgen::generate!({ path: "wit" });
+    wit_bindgen::generate!({ path: "wit", generate_all });
 }
 
 use std::cell::RefCell;
