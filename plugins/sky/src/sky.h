@@ -4,7 +4,7 @@
  * Two scales of time: a Julian day in UTC is what clocks say; formulas for sun and moon run in Terrestrial Time, which was ahead of it by
  * 69 s in 2024 (`delta_t`). Source of the formulas: Jean Meeus, Astronomical Algorithms, 2nd edition 1998, by chapter where they stand; of
  * sunrise: the Solar Calculator of NOAA's Global Monitoring Laboratory, which takes the sun from the same book.
- * Good to a minute or two for the years 1900 to 2100, and for sunrise between the polar circles.
+ * Good to two minutes for phases and three for sunrise, in the years 1901 to 2099, between the polar circles.
  */
 #ifndef SKY_H
 #define SKY_H
