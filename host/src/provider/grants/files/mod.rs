@@ -13,9 +13,11 @@
 //! - What is remembered is bounded, and where a bound is met the watch goes on with less: looks in place of events, or a word now and then
 //!   that everything is to be looked at ([`Change::Rescan`]). One line in the log says so.
 
+mod guarded;
 mod joined;
 mod keeper;
 mod pace;
+mod pinned;
 mod place;
 mod shared;
 mod system;
@@ -30,6 +32,7 @@ use std::{io, path::PathBuf, sync::Arc, time::SystemTime};
 
 use self::shared::{Order, Shared};
 pub use self::{
+    guarded::Guarded,
     joined::{Change, Joined},
     place::{Identity, Located, Missing, Place, Places, Unplaced},
 };
