@@ -216,3 +216,15 @@ async fn a_ca_file_that_cannot_be_used_is_named_at_the_start_and_a_new_one_wants
     host.wait_for_log("[fetch] ca-file, [fetch] min-period take effect when the host is started again").await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_check_asks_with_the_authority_that_wharf_toml_names() -> Result<()> {
+    let (web, host) = serve("", &["rss"], |_| ok(RSS)).await?;
+    read(&host, "feed://rss").await?;
+    let before = web.count();
+    let checked = wharf_tests::wharf(host.folder(), &["check", "--config", "wharf.toml", "plugins/feed.wasm"]).await?;
+    ensure!(!format!("{checked:?}").contains("no TLS"), "{checked:?}");
+    // It may be done before the feed is there; but it was asked for.
+    ensure!(web.count() > before, "{checked:?}");
+    Ok(())
+}

@@ -223,7 +223,7 @@ fn writes_of_nothing_and_removals_fill_the_log_and_so_are_counted() {
 fn a_log_that_is_never_done_with_makes_who_writes_wait() {
     let kept = kept();
     let value = vec![7; 900 << 10];
-    let writes = OVERDUE_BYTES / value.len() as u64 + 1;
+    let writes = OVERDUE_BYTES.div_ceil(value.len() as u64 + WRITE_BYTES);
     for n in 0..writes {
         assert_ne!(kept.stores.log(), Log::Overdue, "{n}");
         kept.set("a", &value).unwrap();
