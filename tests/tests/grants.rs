@@ -156,3 +156,12 @@ file = "/etc/passwd"
     ensure!(wharf(folder.path(), &["read", "wharf://resource/linked"]).await?.text()?.contains("root:"), "it is the user's choice");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_component_that_cannot_be_told_of_changes_watches_nothing() -> Result<()> {
+    let config = "[[provider]]\nname = \"caller\"\n[provider.grants]\nfolders = [{ host = \"plugins\", guest = \"/plugins\" }]\n";
+    let host = Setup::new().guest("caller").config(config).start().await?;
+    let refused = call(&host, "resources/read", json!({ "uri": "caller://watch/plugins" })).await;
+    ensure!(refused.as_ref().is_err_and(|error| format!("{error:#}").contains("must export wharf:provider/file-handler")), "{refused:?}");
+    Ok(())
+}

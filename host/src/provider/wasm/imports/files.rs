@@ -151,7 +151,7 @@ impl HostState {
             let (inbox, name, shown, ended) = (self.inbox.clone(), name.clone(), located.shown.clone(), ended.clone());
             Arc::new(move |changes| inbox.changed(&name, &shown, &ended, changes))
         };
-        let watching = self.folders.files.watch(&located, recursive, sink);
+        let watching = self.folders.files.watch(self.rights.provider(), &located, recursive, sink);
         let watching = watching.map_err(|error| Error::Failed(format!("the host has no thread to watch files with: {error}")))?;
         self.folders.watches.insert(name, Watch { ended, _watching: watching });
         Ok(())
