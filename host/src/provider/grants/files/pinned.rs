@@ -30,7 +30,8 @@ impl Pinned {
     pub fn open(folder: &Path) -> io::Result<Self> {
         use std::os::{fd::AsRawFd, unix::fs::OpenOptionsExt};
 
-        let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NOFOLLOW;
+        // PATH: one that may be entered and not read is a folder as well.
+        let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NOFOLLOW;
         let file = File::options().read(true).custom_flags(i32::try_from(flags.bits()).map_err(io::Error::other)?).open(folder)?;
         let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
         Ok(match std::fs::read_link(&path) {
