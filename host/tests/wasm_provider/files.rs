@@ -84,7 +84,12 @@ async fn watching(filer: &Running, name: &str, root: &Path) {
     filer.text(&format!("filer://watch-all/{name}/g")).await;
     let marker = root.join(format!(".{name}"));
     fs::write(&marker, "").unwrap();
+    // What is told first may be of before: that what has just been made is to be looked at.
     filer.event(|event| event.updated != Updated::default()).await;
+    let second = root.join(format!(".{name}-second"));
+    fs::write(&second, "").unwrap();
+    told(filer, &format!("{name} created /g/.{name}-second")).await;
+    fs::remove_file(&second).unwrap();
     fs::remove_file(&marker).unwrap();
     told(filer, &format!("{name} removed /g/.{name}")).await;
 }

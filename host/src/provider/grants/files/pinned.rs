@@ -74,7 +74,8 @@ pub(super) fn metadata(root: &Path, path: &Path) -> io::Result<Metadata> {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 

@@ -321,7 +321,10 @@ fn one_provider_that_watches_all_it_may_leaves_the_others_theirs() {
     let _first = world.watch_as("greedy", "/g/a", true);
     let second = world.watch_as("greedy", "/g/b", true);
     assert_eq!(second.hears(|_, _| true), [("/g/b".to_owned(), Rescan)], "it is over its share");
-    let other = world.watch_folder("/g/c", true);
+    let other = world.watch_as("modest", "/g/c", true);
+    fs::write(world.root.join("c/first"), "").unwrap();
+    // Whatever that is told as: it was looked at.
+    other.hears(|_, _| true);
     fs::write(world.root.join("c/new"), "").unwrap();
     other.tells("/g/c/new", Created);
 }
