@@ -80,6 +80,7 @@ mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use super::*;
+    use crate::provider::grants::files::{MAX_CHANGES, MAX_ENTRIES, system, tree};
 
     #[test]
     fn only_what_really_is_inside_is_looked_into() {
@@ -107,5 +108,25 @@ mod tests {
         symlink("../outside", root.join("a")).unwrap();
         let names: Vec<_> = pinned.read().unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["b"]);
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_while_it_is_looked_at_tells_nothing_of_where_it_leads() {
+        let world = tempfile::tempdir().unwrap();
+        let outer = world.path().canonicalize().unwrap();
+        let root = outer.join("root");
+        fs::create_dir_all(root.join("a")).unwrap();
+        fs::create_dir_all(outer.join("outside")).unwrap();
+        fs::write(outer.join("outside/secret"), "").unwrap();
+        let mut tree = tree::Tree::new(root.clone(), "".into(), true);
+        let mut ears = system::Deaf;
+        tree.look(&mut ears, MAX_ENTRIES).unwrap();
+        // Its owner swaps it between two looks, and an event speaks of what is in it as if it were still a folder.
+        fs::remove_dir(root.join("a")).unwrap();
+        symlink("../outside", root.join("a")).unwrap();
+        let touch = tree::Touch { content: true, moved: true };
+        assert!(tree.touch(&root.join("a/secret"), touch, MAX_CHANGES));
+        let changes = tree.look(&mut ears, MAX_ENTRIES).unwrap();
+        assert!(changes.is_empty(), "{changes:?}");
     }
 }

@@ -394,23 +394,3 @@ fn a_granted_folder_that_is_made_or_made_again_is_told_once() {
     again.recv_timeout(LIMIT).unwrap();
     assert!(told.try_recv().is_err());
 }
-
-#[test]
-fn a_folder_that_becomes_a_link_while_it_is_looked_at_tells_nothing_of_where_it_leads() {
-    let world = tempfile::tempdir().unwrap();
-    let outer = world.path().canonicalize().unwrap();
-    let root = outer.join("root");
-    fs::create_dir_all(root.join("a")).unwrap();
-    fs::create_dir_all(outer.join("outside")).unwrap();
-    fs::write(outer.join("outside/secret"), "").unwrap();
-    let mut tree = tree::Tree::new(root.clone(), "".into(), true);
-    let mut ears = system::Deaf;
-    tree.look(&mut ears, MAX_ENTRIES).unwrap();
-    // Its owner swaps it between two looks, and an event speaks of what is in it as if it were still a folder.
-    fs::remove_dir(root.join("a")).unwrap();
-    symlink("../outside", root.join("a")).unwrap();
-    let touch = tree::Touch { content: true, moved: true };
-    assert!(tree.touch(&root.join("a/secret"), touch, MAX_CHANGES));
-    let changes = tree.look(&mut ears, MAX_ENTRIES).unwrap();
-    assert!(changes.is_empty(), "{changes:?}");
-}
