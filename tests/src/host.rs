@@ -92,6 +92,14 @@ impl Setup {
         Host::run(folder, "127.0.0.1:0", (without_privileges && is_root).then_some(NOBODY)).await
     }
 
+    /// Starts a host in a folder that was prepared, and changed since.
+    ///
+    /// # Errors
+    /// As [`Setup::start`].
+    pub async fn start_in(folder: TempDir) -> Result<Host> {
+        Host::run(folder, "127.0.0.1:0", None).await
+    }
+
     /// Makes the folder that a host would be started in: a wharf.toml, and the plugins folder beside it.
     ///
     /// # Errors

@@ -216,3 +216,17 @@ async fn a_ca_file_that_cannot_be_used_is_named_at_the_start_and_a_new_one_wants
     host.wait_for_log("[fetch] ca-file, [fetch] min-period take effect when the host is started again").await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_check_asks_as_the_host_would_and_so_heeds_the_authority_that_wharf_toml_names() -> Result<()> {
+    let config = "[fetch]\nca-file = \"ca.pem\"\n[[provider]]\nname = \"feed\"\n";
+    let folder = Setup::new().guest("feed").config(config).prepare().await?;
+    let check = async || wharf_tests::wharf(folder.path(), &["check", "--config", "wharf.toml", "plugins/feed.wasm"]).await;
+    std::fs::write(folder.path().join("ca.pem"), "none")?;
+    let refused = check().await?;
+    ensure!(refused.code != 0 && refused.stderr.contains("[fetch] ca-file: ca.pem: there is no certificate in it"), "{}", refused.stderr);
+    std::fs::write(folder.path().join("ca.pem"), Authority::new().pem)?;
+    let fine = check().await?;
+    ensure!(fine.code == 0, "{}", fine.stderr);
+    Ok(())
+}

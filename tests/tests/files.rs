@@ -247,3 +247,21 @@ async fn a_provider_that_watches_and_has_no_folder_is_named_at_load_and_by_check
     ensure!(text.contains(&format!("hint: {line}")) && text.contains("fine"), "{text}");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_name_that_is_not_utf_8_hides_none_of_the_others() -> Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+
+    let world = World::new()?;
+    for n in 0..20u8 {
+        // Wherever they come in the folder.
+        std::fs::write(world.at("sub").join(std::ffi::OsStr::from_bytes(&[b'a' + n, 0xff])), "")?;
+        std::fs::write(world.at("sub").join(format!("{n:02}.md")), "")?;
+    }
+    let host = world.serve("").await?;
+    let names = read(&host, "file:///docs/sub").await?;
+    let names = names["text"].as_str().unwrap_or_default();
+    ensure!(names.lines().count() == 22 && names.contains("19.md"), "{names}");
+    ensure!(uris(&host).await?.iter().filter(|uri| uri.ends_with(".md")).count() == 21);
+    Ok(())
+}

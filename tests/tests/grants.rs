@@ -86,3 +86,82 @@ async fn a_wharf_toml_that_came_with_a_folder_or_changed_after_it_was_trusted_gr
     })
     .await
 }
+
+#[tokio::test]
+async fn a_provider_that_may_write_changes_nothing_that_its_rights_rest_on() -> Result<()> {
+    let config = r#"
+[[provider]]
+name = "filer"
+[provider.grants]
+folders = [{ host = ".", guest = "/all", write = true }, { host = "own", guest = "/own", write = true }]
+[[resource]]
+name = "shown"
+file = "own/shown.txt"
+"#;
+    let folder = Setup::new().guest("filer").config(config).prepare().await?;
+    let own = folder.path().join("own");
+    std::fs::create_dir_all(&own)?;
+    std::fs::write(own.join("shown.txt"), "as it is")?;
+    std::fs::write(folder.path().join("key"), "secret")?;
+    let host = Setup::start_in(folder).await?;
+    let read = async |uri: &str| -> Result<String> {
+        let answer = call(&host, "resources/read", json!({ "uri": uri })).await?;
+        Ok(answer["contents"][0]["text"].as_str().unwrap_or_default().to_owned())
+    };
+    ensure!(read("filer://write/own/x").await? == "written");
+    for path in ["all/wharf.toml", "all/plugins/filer.wasm", "all/x"] {
+        ensure!(read(&format!("filer://write/{path}")).await.is_err(), "{path} was written");
+    }
+    ensure!(std::fs::read_to_string(host.folder().join("wharf.toml"))? == config);
+    let log = host.log();
+    ensure!(log.contains("as /all with write = true, is given to be read only") && log.contains("wharf.toml is in it"), "{log}");
+    ensure!(!log.contains("as /own with write = true, is given"), "{log}");
+    // What the host itself reads there it does not read through a link, which the provider may have made.
+    ensure!(read("wharf://resource/shown").await? == "as it is");
+    let shown = host.folder().join("own/shown.txt");
+    std::fs::remove_file(&shown)?;
+    std::os::unix::fs::symlink("../key", &shown)?;
+    let refused = read("wharf://resource/shown").await;
+    ensure!(refused.as_ref().is_err_and(|error| format!("{error:#}").contains("a folder that a provider may write")), "{refused:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wharf_toml_that_came_with_a_folder_serves_no_file_of_elsewhere_and_lets_no_web_page_in() -> Result<()> {
+    let config = r#"
+[server]
+allowed-origins = ["https://evil.example"]
+[[resource]]
+name = "own"
+file = "own.txt"
+[[resource]]
+name = "linked"
+file = "linked.txt"
+[[resource]]
+name = "elsewhere"
+file = "/etc/passwd"
+"#;
+    let folder = Setup::new().config(config).prepare().await?;
+    std::fs::write(folder.path().join("own.txt"), "own")?;
+    std::os::unix::fs::symlink("/etc/passwd", folder.path().join("linked.txt"))?;
+    let listed = wharf(folder.path(), &["list"]).await?;
+    let said = listed.stderr.clone();
+    ensure!(said.contains("what wharf.toml says in [server] allowed-origins, [[resource]] \"elsewhere\" does not hold"), "{said}");
+    let listed = listed.text()?;
+    ensure!(listed.contains("wharf://resource/own") && !listed.contains("elsewhere"), "{listed}");
+    ensure!(wharf(folder.path(), &["read", "wharf://resource/own"]).await?.text()? == "own");
+    let linked = wharf(folder.path(), &["read", "wharf://resource/linked"]).await?;
+    ensure!(linked.stderr.contains("is a link") && linked.stdout.is_empty(), "{linked:?}");
+    wharf(folder.path(), &["trust"]).await?.text()?;
+    ensure!(wharf(folder.path(), &["read", "wharf://resource/linked"]).await?.text()?.contains("root:"), "it is the user's choice");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_component_that_cannot_be_told_of_changes_watches_nothing() -> Result<()> {
+    let config = "[[provider]]\nname = \"caller\"\n[provider.grants]\nfolders = [{ host = \"plugins\", guest = \"/plugins\" }]\n";
+    let host = Setup::new().guest("caller").config(config).start().await?;
+    let refused = call(&host, "resources/read", json!({ "uri": "caller://watch/plugins" })).await;
+    ensure!(refused.as_ref().is_err_and(|error| format!("{error:#}").contains("must export wharf:provider/file-handler")), "{refused:?}");
+    Ok(())
+}

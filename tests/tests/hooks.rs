@@ -257,6 +257,45 @@ async fn a_secret_of_the_environment_is_neither_in_the_log_nor_in_what_clients_a
 }
 
 #[tokio::test]
+async fn what_a_provider_lists_in_the_name_of_published_state_is_not_taken() -> Result<()> {
+    let config = "[[provider]]\nname = \"grants\"\n[provider.grants]\nenv = [{ NAME = { file = \"plugins/name\" } }]\n";
+    let mut host = Setup::new().guest("grants").file("name", b"x").config(config).start().await?;
+    read(&host, "grants://publish/true/mine").await?;
+    // It lists `wharf://state/grants/forged` and `wharf://state/other/x` from now on, beside one of its own.
+    read(&host, "grants://list/NAME").await?;
+    let uris = within("the list", async {
+        loop {
+            let answer = call(&host, "resources/list", json!({})).await?;
+            let entries = answer["resources"].as_array().cloned().unwrap_or_default();
+            let uris: Vec<String> = entries.iter().filter_map(|entry| entry["uri"].as_str().map(str::to_owned)).collect();
+            if uris.iter().any(|uri| uri == "grants://x") {
+                return Ok(uris);
+            }
+        }
+    })
+    .await?;
+    ensure!(uris.iter().filter(|uri| uri.starts_with("wharf:")).eq(["wharf://state/grants/true"]), "{uris:?}");
+    for forged in ["wharf://state/grants/forged", "wharf://state/other/x"] {
+        let refused = read(&host, forged).await;
+        ensure!(refused.as_ref().is_err_and(|error| format!("{error:#}").contains("-32602")), "{forged}: {refused:?}");
+    }
+    ensure!(read(&host, "wharf://state/grants/true").await? == "mine");
+    host.wait_for_log("the scheme wharf: is the host's own").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_webhook_that_comes_while_its_provider_is_loaded_for_the_first_time_waits_for_it() -> Result<()> {
+    let setup = Setup::new().guest("grants").file("secret", SECRET.as_bytes()).config(CONFIG);
+    // It answers as soon as it listens, before anything is loaded.
+    let host = setup.start().await?;
+    let answer = hook(&host, "/hooks/grants/open/early", &[], "body").await?;
+    is(&answer, 200)?;
+    ensure!(hooks(&host).await?.contains("/early"), "{answer:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_a_webhook_publishes_is_told_and_read_and_survives_a_reload() -> Result<()> {
     let mut host = host().await?;
     let session = Session::open(&host).await?;

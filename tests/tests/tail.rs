@@ -18,9 +18,14 @@ struct World {
 impl World {
     /// With `app.log` as `log://app`, and two lines in it.
     async fn new() -> Result<Self> {
+        Self::with("").await
+    }
+
+    /// Likewise, with these lines of wharf.toml before.
+    async fn with(lines: &str) -> Result<Self> {
         let guard = tempfile::tempdir()?;
         let world = format!(
-            "[[provider]]\nname = \"tail\"\n[provider.grants]\nfolders = [{{ host = {:?}, guest = \"/logs\" }}]\n\
+            "{lines}[[provider]]\nname = \"tail\"\n[provider.grants]\nfolders = [{{ host = {:?}, guest = \"/logs\" }}]\n\
              [provider.settings]\napp = \"/logs/app.log\"\nother = \"/logs/other.log\"\nlines = 3\n",
             guard.path().canonicalize()?.display().to_string()
         );
@@ -51,6 +56,14 @@ impl World {
         let read = call(&self.host, "resources/read", json!({ "uri": uri })).await?;
         Ok(read["contents"][0]["text"].as_str().unwrap_or_default().to_owned())
     }
+}
+
+#[tokio::test]
+async fn where_wharf_toml_has_changes_looked_for_they_are_told_as_well() -> Result<()> {
+    let world = World::with("[server]\nwatch = \"poll\"\n").await?;
+    let mut listener = wharf_tests::listen(&world.host, &["log://app".into()]).await?;
+    world.append("three\n")?;
+    world.sees(&mut listener, "log://app", "one\ntwo error\nthree\n").await
 }
 
 #[tokio::test]

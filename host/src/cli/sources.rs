@@ -60,6 +60,9 @@ fn chosen(file: &ConfigFile) -> Result<Config> {
     if !given.ungranted.is_empty() {
         tracing::warn!("{}", Notice::NotGranted(file.path().to_owned(), given.ungranted));
     }
+    if !given.unheld.is_empty() {
+        tracing::warn!("{}", Notice::NotHeld(file.path().to_owned(), given.unheld));
+    }
     Ok(given.config)
 }
 

@@ -165,7 +165,7 @@ impl File {
             providers.push(Provider { name, path, settings: flatten(settings), claims, public, limits, grants, expose_state });
         }
         let limits = Limits { memory: limits.memory, deadline: limits.deadline };
-        Ok(Config { server, tools, fetch, resources, providers, limits })
+        Ok(Config { server, tools, fetch, resources, providers, limits, file: None, unchosen: false })
     }
 }
 

@@ -18,6 +18,23 @@ pub(crate) fn read_regular(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     read_capped(file, cap)
 }
 
+/// As [`read_regular`], of a path that has no links: if the file that was opened is at another by now, it is not read.
+pub(crate) fn read_regular_at(real: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    let file = open(real)?;
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+
+        if std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).is_ok_and(|opened| opened != real) {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "something else has taken its place"));
+        }
+    }
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+    }
+    read_capped(file, cap)
+}
+
 /// All that comes from here, if it is at most `cap` bytes. Blocks until its end.
 pub(crate) fn read_capped(from: impl Read, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

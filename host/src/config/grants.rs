@@ -168,6 +168,9 @@ impl HostGrant {
                 "{text:?} is no host: {what}; write \"api.example.com\", \"*.example.com:8443\", \"10.0.0.0/8\", \"[::1]:8080\" or \"*\""
             )
         };
+        // Names are looked up, and stand in certificates, in ASCII (RFC 5891).
+        let ascii = if text.is_ascii() { None } else { Some(in_ascii(text).ok_or_else(|| wrong("it is no name"))?) };
+        let text = ascii.as_deref().unwrap_or(text);
         if text.contains("://") {
             return Err(wrong("it has a scheme"));
         }
@@ -193,6 +196,18 @@ impl HostGrant {
         };
         Ok(Self { hosts, port })
     }
+}
+
+/// A name with other letters as it is looked up, by what URLs are read with: `bücher.example` is `xn--bcher-kva.example` in both.
+fn in_ascii(text: &str) -> Option<String> {
+    let (star, rest) = text.strip_prefix("*.").map_or(("", text), |rest| ("*.", rest));
+    let (name, port) = rest.split_once(':').map_or((rest, None), |(name, port)| (name, Some(port)));
+    let ascii = match url::Host::parse(name).ok()? {
+        url::Host::Domain(name) => name,
+        // Digits of other scripts are no way to write an address.
+        _ => return None,
+    };
+    Some(format!("{star}{ascii}{}", port.map_or(String::new(), |port| format!(":{port}"))))
 }
 
 /// A name in ASCII (RFC 1123), in lower case.
@@ -252,6 +267,13 @@ mod tests {
         assert_eq!(host("*.example.org:8443"), Hosts::Below("example.org".into()));
         assert_eq!(host("*"), Hosts::All);
         assert_eq!(host("10.1.2.3/8"), Hosts::Network("10.0.0.0/8".parse().unwrap()));
+        assert_eq!(host("Bücher.example"), Hosts::Name("xn--bcher-kva.example".into()));
+        assert_eq!(HostGrant::parse("*.bücher.example:8443").unwrap().to_string(), "*.xn--bcher-kva.example:8443");
+        for text in
+            ["１２７.0.0.1", "bü cher.example", "bücher.example:x", "bücher.example/", "https://bücher.example", "b*ü.example", "*ü"]
+        {
+            assert!(HostGrant::parse(text).is_err(), "{text}");
+        }
         for text in ["127.0.0.1", "127.0.0.1:8080", "::1", "[::1]:8080", "fd00::/8", "[fd00::/8]:443", "a.example:1", "*:8080", "localhost"]
         {
             assert_eq!(HostGrant::parse(text).unwrap().to_string(), text, "what is shown can be written");

@@ -64,6 +64,10 @@ pub struct Config {
     pub providers: Vec<Provider>,
     /// `[limits]`: for providers that no `[[provider]]` speaks of; those it speaks of have them already.
     pub limits: Limits,
+    /// The file that says all this, if it was read from one.
+    pub file: Option<PathBuf>,
+    /// Whether the user did not choose that file as it is: then somebody else may have put links into its folder.
+    pub unchosen: bool,
 }
 
 /// `[server]`: where the host listens, and to whom.
@@ -241,13 +245,33 @@ impl Config {
             ConfigError::Wrong { path: path.to_owned(), message: format!("line {line} is not UTF-8, which TOML has to be") }
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, folder).map_err(|message| ConfigError::Wrong { path: path.to_owned(), message })
+        let config = Self::parse(&text, folder).map_err(|message| ConfigError::Wrong { path: path.to_owned(), message })?;
+        Ok(Self { file: Some(path.to_owned()), ..config })
     }
 
-    /// Takes all grants away, and gives the names of the providers that had some: so it is with a file that the user did not choose.
-    pub fn without_grants(&mut self) -> Vec<String> {
+    /// Takes away what holds only in a file that the user chose. Gives the names of the providers that were granted something, and the other
+    /// settings that do not hold: those that would let others than programs of this machine in, and files of the user's that are not
+    /// in the file's own folder.
+    pub fn without_rights(&mut self) -> (Vec<String>, Vec<String>) {
+        self.unchosen = true;
         let granted = self.providers.iter_mut().filter(|provider| !provider.grants.is_empty());
-        granted.map(|provider| (std::mem::take(&mut provider.grants), provider.name.clone()).1).collect()
+        let granted = granted.map(|provider| (std::mem::take(&mut provider.grants), provider.name.clone()).1).collect();
+        let Server { http, allowed_origins, allowed_hosts, .. } = &mut self.server;
+        let mut unheld = Vec::new();
+        let mut took = |taken: bool, key: &str| unheld.extend(taken.then(|| key.to_owned()));
+        took(!std::mem::take(allowed_origins).is_empty(), "[server] allowed-origins");
+        took(!std::mem::take(allowed_hosts).is_empty(), "[server] allowed-hosts");
+        took(http.take_if(|address| !address.ip().to_canonical().is_loopback()).is_some(), "[server] http");
+        took(self.fetch.ca_file.take().is_some(), "[fetch] ca-file");
+        let folder = self.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
+        let is_elsewhere = |resource: &mut Resource| match &resource.content {
+            Content::Text(_) => false,
+            Content::File(path) => path.strip_prefix(&folder).map_or(true, |below| {
+                below.is_absolute() || below.components().any(|part| matches!(part, std::path::Component::ParentDir))
+            }),
+        };
+        unheld.extend(self.resources.extract_if(.., is_elsewhere).map(|resource| format!("[[resource]] {:?}", resource.name)));
+        (granted, unheld)
     }
 
     /// Reads the text of a file that stands in this folder.

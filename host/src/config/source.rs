@@ -42,6 +42,8 @@ pub struct Given {
     pub trusted: Trusted,
     /// The providers whose grants do not hold because he did not.
     pub ungranted: Vec<String>,
+    /// The other settings that do not hold for the same reason.
+    pub unheld: Vec<String>,
 }
 
 impl ConfigFile {
@@ -95,8 +97,8 @@ impl ConfigFile {
         let bytes = files::read_regular(&self.path, FILE_BYTES).map_err(unreadable)?;
         let trusted = if self.named { Trusted::Yes } else { self.judge(&bytes) };
         let mut config = Config::of_bytes(&self.path, bytes)?;
-        let ungranted = if trusted == Trusted::Yes { Vec::new() } else { config.without_grants() };
-        Ok(Given { config, trusted, ungranted })
+        let (ungranted, unheld) = if trusted == Trusted::Yes { Default::default() } else { config.without_rights() };
+        Ok(Given { config, trusted, ungranted, unheld })
     }
 
     fn judge(&self, content: &[u8]) -> Trusted {
@@ -121,7 +123,8 @@ mod tests {
         Trust::at(&store).add(&path).unwrap();
         let found = ConfigFile::found(&path, Some(Trust::at(&store)));
         assert!(!found.has_changed());
-        assert_eq!(found.read().unwrap(), Given { config: Config::default(), trusted: Trusted::Yes, ungranted: Vec::new() });
+        let config = Config { file: Some(path.clone()), ..Config::default() };
+        assert_eq!(found.read().unwrap(), Given { config, trusted: Trusted::Yes, ungranted: Vec::new(), unheld: Vec::new() });
         std::fs::write(&path, "[[resource]]\nname = \"a\"\ntext = \"\"").unwrap();
         assert!(found.has_changed());
         let read = found.read().unwrap();
@@ -148,6 +151,38 @@ mod tests {
         let given = found.read().unwrap();
         assert_eq!((granted(&given), given.ungranted.len()), (vec![None, None], 2), "changed after it was trusted");
         assert_eq!(granted(&ConfigFile::named(&path).read().unwrap()), [Some(1), None]);
+    }
+
+    #[test]
+    fn a_file_that_the_user_did_not_choose_lets_nobody_in_and_serves_no_files_of_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wharf.toml");
+        let store = folder.path().join("trusted.json");
+        let hostile = "[server]\nhttp = \"0.0.0.0:8089\"\nallowed-origins = [\"https://evil.example\"]\nallowed-hosts = [\"evil.example\"]\n\
+            loading-time = \"1s\"\n[fetch]\nca-file = \"ca.pem\"\n\
+            [[resource]]\nname = \"own\"\nfile = \"docs/a.md\"\n[[resource]]\nname = \"key\"\nfile = \"/home/user/.ssh/id_rsa\"\n\
+            [[resource]]\nname = \"up\"\nfile = \"docs/../../key\"\n[[resource]]\nname = \"text\"\ntext = \"\"\n";
+        std::fs::write(&path, hostile).unwrap();
+        let found = ConfigFile::found(&path, Some(Trust::at(&store)));
+        let Given { config, unheld, .. } = found.read().unwrap();
+        let keys = [
+            "[server] allowed-origins",
+            "[server] allowed-hosts",
+            "[server] http",
+            "[fetch] ca-file",
+            "[[resource]] \"key\"",
+            "[[resource]] \"up\"",
+        ];
+        assert_eq!(unheld, keys);
+        let server = &config.server;
+        assert!(
+            server.http.is_none() && server.allowed_origins.is_empty() && server.allowed_hosts.is_empty() && config.fetch.ca_file.is_none()
+        );
+        assert_eq!(config.resources.iter().map(|resource| resource.name.as_str()).collect::<Vec<_>>(), ["own", "text"]);
+        assert!(server.loading_time.is_some() && config.unchosen, "the rest holds");
+        Trust::at(&store).add(&path).unwrap();
+        let Given { config, unheld, .. } = found.read().unwrap();
+        assert!(unheld.is_empty() && config.resources.len() == 4 && config.server.http.is_some() && !config.unchosen);
     }
 
     #[cfg(unix)]

@@ -72,6 +72,11 @@ impl Trust {
         Self { store: store.into() }
     }
 
+    /// Where it is.
+    pub(crate) fn into_path(self) -> PathBuf {
+        self.store
+    }
+
     /// Whether this file was chosen.
     ///
     /// # Errors

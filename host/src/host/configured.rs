@@ -14,6 +14,7 @@ use crate::{
     provider::{
         Annotations, Announcer, Body, Contents, Error, Icon, IconTheme, Reading, Role,
         fixed::{Fixed, Leading, RegisterError, Registration},
+        grants::files::Guarded,
     },
 };
 
@@ -31,15 +32,19 @@ pub(super) struct Configured {
     fixed: Arc<Fixed>,
     announcer: Announcer,
     all: Mutex<Vec<One>>,
+    guarded: SharedGuarded,
 }
+
+/// What holds at the time of a read: it changes with wharf.toml, and the resource need not.
+type SharedGuarded = Arc<Mutex<Arc<Guarded>>>;
 
 impl Configured {
     pub(super) fn new(fixed: Arc<Fixed>, announcer: Announcer) -> Self {
-        Self { fixed, announcer, all: Mutex::default() }
+        Self { fixed, announcer, all: Mutex::default(), guarded: Arc::default() }
     }
 
     /// These are the resources from now on. Those that are as they were are left alone; an error changes nothing.
-    pub(super) fn set(&self, resources: &[config::Resource]) -> Result<(), RegisterError> {
+    pub(super) fn set(&self, resources: &[config::Resource], guarded: Guarded) -> Result<(), RegisterError> {
         let mut all = self.all.lock();
         let before: Vec<u64> = all.iter().map(|one| one.id).collect();
         let known: HashMap<&str, &One> = all.iter().map(|one| (one.resource.name.as_str(), one)).collect();
@@ -51,13 +56,14 @@ impl Configured {
                     uris.push(one.uri.clone());
                 }
                 None => {
-                    let (registration, uri) = registration(&self.fixed, resource)?;
+                    let (registration, uri) = registration(&self.fixed, resource, &self.guarded)?;
                     leading.push(Leading::New(registration));
                     uris.push(uri);
                 }
             }
         }
         let ids = self.fixed.lead(&before, leading)?;
+        *self.guarded.lock() = Arc::new(guarded);
         let ones = resources.iter().zip(uris).zip(ids);
         *all = ones.map(|((resource, uri), id)| One { resource: resource.clone(), uri, id }).collect();
         Ok(())
@@ -81,7 +87,12 @@ impl Configured {
 }
 
 /// A `[[resource]]` of wharf.toml, and its URI.
-fn registration(fixed: &Arc<Fixed>, resource: &config::Resource) -> Result<(Registration, Arc<str>), RegisterError> {
+fn registration(
+    fixed: &Arc<Fixed>,
+    resource: &config::Resource,
+    guarded: &SharedGuarded,
+) -> Result<(Registration, Arc<str>), RegisterError> {
+    let guarded = guarded.clone();
     let mut builder = fixed.resource(&resource.name);
     if let Some(uri) = &resource.uri {
         builder = builder.uri(uri.as_str());
@@ -112,9 +123,9 @@ fn registration(fixed: &Arc<Fixed>, resource: &config::Resource) -> Result<(Regi
             builder.not_subscribable().registration(move |_| std::future::ready(Ok(reading(Body::Text(text.clone()), said))))
         }
         Content::File(path) => builder.registration(move |_| {
-            let path: Arc<Path> = path.as_path().into();
+            let (path, guarded): (Arc<Path>, _) = (path.as_path().into(), guarded.lock().clone());
             async move {
-                let read = tokio::task::spawn_blocking(move || (read_file(&path), path)).await;
+                let read = tokio::task::spawn_blocking(move || (read_file(&path, &guarded), path)).await;
                 let (body, path) = read.map_err(|_| Error::Failed("reading its file failed".into()))?;
                 body.map(|body| reading(body, said)).map_err(|error| Error::unavailable(format!("cannot read {}: {error}", path.display())))
             }
@@ -132,9 +143,13 @@ fn reading(body: Body, said: bool) -> Reading {
     Reading { contents: vec![Contents { uri: None, mime_type, body, meta: None }], version: None, reuse: None }
 }
 
-/// Text if it is UTF-8.
-fn read_file(path: &Path) -> io::Result<Body> {
-    let bytes = config::files::read_regular(path, FILE_BYTES)?;
+/// Text if it is UTF-8. What a provider may have put a link in the place of is not read.
+fn read_file(path: &Path, guarded: &Guarded) -> io::Result<Body> {
+    let bytes = if guarded.any() {
+        config::files::read_regular_at(&guarded.real(path)?, FILE_BYTES)?
+    } else {
+        config::files::read_regular(path, FILE_BYTES)?
+    };
     Ok(String::from_utf8(bytes).map_or_else(|error| Body::Blob(error.into_bytes().into()), Body::Text))
 }
 

@@ -11,6 +11,7 @@ use crate::{
     provider::{
         Announcer, EventQueue, Occurrence, Provider, Source,
         fixed::{Fixed, NotOwned, RegisterError},
+        grants::files::Guarded,
     },
 };
 
@@ -30,7 +31,7 @@ impl Direct {
     pub(super) async fn start(
         catalog: Arc<Catalog>,
         queue: Arc<EventQueue>,
-        resources: &[config::Resource],
+        (resources, guarded): (&[config::Resource], Guarded),
     ) -> Result<Self, RegisterError> {
         let source = Source { slot: catalog.new_slot(), generation: 1 };
         let announcer = Announcer::new(source, queue.clone());
@@ -41,7 +42,7 @@ impl Direct {
             }
         });
         let configured = Configured::new(fixed.clone(), announcer.clone());
-        configured.set(resources)?;
+        configured.set(resources, guarded)?;
         let order = vec![Position { slot: source.slot, name: NAME.into(), rules: Rules::default() }];
         catalog.arrange(true, order.clone());
         // It cannot fail to list.

@@ -13,7 +13,7 @@ use super::{Notice, configured::Configured};
 use crate::{
     config::{Config, ConfigFile, Fetch, Server, Tools},
     plugins::{
-        Loader, Plan, Planned, path_of,
+        Loader, Plan, Planned, guarded, path_of,
         watch::{Folder, Followed, Resting, View, Watching},
     },
 };
@@ -150,10 +150,15 @@ impl Following {
                 if !given.ungranted.is_empty() {
                     (self.notice)(Notice::NotGranted(path.clone(), given.ungranted));
                 }
+                if !given.unheld.is_empty() {
+                    (self.notice)(Notice::NotHeld(path.clone(), given.unheld));
+                }
                 if given.config == *self.config {
                     return;
                 }
-                if let Err(error) = self.configured.set(&given.config.resources) {
+                if let Err(error) =
+                    self.configured.set(&given.config.resources, guarded(self.folder.as_deref().unwrap_or(Path::new("")), &given.config))
+                {
                     return (self.notice)(Notice::ConfigRefused(format!("{}: {error}", path.display())));
                 }
                 self.config = Arc::new(given.config);

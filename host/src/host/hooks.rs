@@ -1,9 +1,13 @@
 //! Webhooks on their way from the transport to providers.
 
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use axum::http::StatusCode;
 use futures_util::{FutureExt, future::BoxFuture};
+use tokio::sync::Semaphore;
 
 use crate::{
     plugins::Loader,
@@ -11,13 +15,34 @@ use crate::{
     transport::http::{Hook, HookAnswer, Hooks},
 };
 
+/// Requests that wait for a provider that is being loaded; so many of the largest bodies take 256 MiB.
+const WAITING: usize = 64;
+
 /// Hands each to its provider, if its gate lets it in.
 pub(super) struct Webhooks {
     /// A transport may live longer than the host.
-    pub loader: Weak<Loader>,
+    loader: Weak<Loader>,
+    /// How long a provider is waited for that is being loaded for the first time: as a read waits.
+    loading_time: Duration,
+    waiting: Semaphore,
 }
 
 impl Webhooks {
+    pub fn new(loader: &Arc<Loader>, loading_time: Duration) -> Self {
+        Self { loader: Arc::downgrade(loader), loading_time, waiting: Semaphore::new(WAITING) }
+    }
+
+    /// The provider of this name, as soon as there is one.
+    async fn awaited(&self, name: &str) -> Result<Option<Arc<dyn Provider>>, HookAnswer> {
+        let Some(loader) = self.loader.upgrade() else { return Ok(None) };
+        if let Some(serving) = loader.serving(name) {
+            return Ok(Some(serving));
+        }
+        let _turn = self.waiting.try_acquire().map_err(|_| unavailable("the provider is still being loaded, and too many wait for it"))?;
+        let loading = loader.serving_within(name, self.loading_time);
+        loading.await.map_err(|_| unavailable("the provider is still being loaded"))
+    }
+
     fn provider(&self, name: &str) -> Option<Arc<dyn Provider>> {
         self.loader.upgrade()?.serving(name)
     }
@@ -34,8 +59,13 @@ impl Hooks for Webhooks {
     fn receive(&self, hook: Hook) -> BoxFuture<'_, HookAnswer> {
         Box::pin(async move {
             let Hook { provider, name, method, path_and_query, headers, body } = hook;
-            let Some(provider) = self.provider(&provider) else { return unavailable("the provider is still being loaded") };
-            let Some(gate) = provider.gate(&name) else { return HookAnswer { status: 404, ..HookAnswer::default() } };
+            let provider = match self.awaited(&provider).await {
+                Ok(provider) => provider,
+                Err(answer) => return answer,
+            };
+            let missing = HookAnswer { status: 404, ..HookAnswer::default() };
+            let Some(provider) = provider else { return missing };
+            let Some(gate) = provider.gate(&name) else { return missing };
             let request = WebhookRequest { name, method, path_and_query, headers, body };
             let admitted = match gate.admit(&request) {
                 Ok(admitted) => admitted,

@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod builder;
 mod configured;
 mod direct;
 mod following;
@@ -29,7 +30,7 @@ mod grants;
 mod hooks;
 mod notice;
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use tokio::{
@@ -38,224 +39,27 @@ use tokio::{
     task::JoinHandle,
 };
 
+pub use builder::{Builder, LOADING_TIME, StartError};
 pub use direct::ProviderHandle;
 pub use notice::Notice;
 
-use self::{direct::Direct, following::Following, hooks::Webhooks};
+use self::{direct::Direct, hooks::Webhooks};
 use crate::{
     catalog::{Caller, Catalog},
-    config::{Config, ConfigFile, Watch},
-    mcp::{Info, Server, observe::Observer, pipe::Local},
-    plugins::{
-        Loader, Plan, Report,
-        watch::{View, Watching},
-    },
+    mcp::{Server, pipe::Local},
+    plugins::{Loader, Plan},
     provider::{
         Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
-        grants::{
-            Rights,
-            http::{CaFileError, Client, Settings},
-            store::Stores,
-        },
-        wasm::{Compilation, Runtime, RuntimeError},
+        grants::Rights,
+        wasm::Runtime,
     },
     subscriptions::Subscriptions,
-    tools::Tools,
     transport::{
         http::{self, HttpSettings, Limits, Plain},
         stdio,
     },
 };
-
-/// How long a request waits for providers that have never been loaded yet, unless [`Builder::loading_time`] says otherwise.
-pub const LOADING_TIME: Duration = Duration::from_secs(3);
-
-/// What the model is told about this server.
-const INSTRUCTIONS: &str =
-    "Live context as resources: list them, read what you need, and subscribe to what you work with to be told when it changes.";
-
-/// Likewise where there are tools: most models reach nothing else.
-const TOOL_INSTRUCTIONS: &str = "Live context as resources: search_resources or list_resources, then read_resource; wait_for_update tells you when \
-     what you work with changes. A client that knows resources can list, read and subscribe to them as well.";
-
-/// Why a host cannot be started.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The engine for components.
-    #[error(transparent)]
-    Runtime(#[from] RuntimeError),
-    /// The system has no random numbers.
-    #[error("no random numbers: {0}")]
-    Random(getrandom::Error),
-    /// The certificates that `[fetch]` of wharf.toml names.
-    #[error(transparent)]
-    CaFile(#[from] CaFileError),
-    /// A `[[resource]]` of wharf.toml.
-    #[error(transparent)]
-    Resource(#[from] RegisterError),
-}
-
-/// Makes a [`Host`].
-#[derive(Default)]
-pub struct Builder {
-    config: Config,
-    plugins: Option<PathBuf>,
-    loading_time: Option<Duration>,
-    compilation: Compilation,
-    file: Option<ConfigFile>,
-    watch: Option<Watch>,
-    report: Option<Box<dyn Fn(Report) + Send + Sync>>,
-    notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
-    observer: Option<Arc<dyn Observer>>,
-    tools: bool,
-    state_folder: Option<PathBuf>,
-}
-
-impl Builder {
-    /// What wharf.toml says: resources, providers with their settings and limits.
-    #[must_use]
-    pub fn config(mut self, config: Config) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// The wharf.toml that [`Builder::config`] was read from: it is read again when it changes.
-    #[must_use]
-    pub fn config_file(mut self, file: ConfigFile) -> Self {
-        self.file = Some(file);
-        self
-    }
-
-    /// How changes of the plugins folder, of wharf.toml and of the files it names are noticed, in place of what wharf.toml says.
-    #[must_use]
-    pub fn watch(mut self, watch: Watch) -> Self {
-        self.watch = Some(watch);
-        self
-    }
-
-    /// The plugins folder. Without it there are only the providers of the configuration, and what is registered.
-    #[must_use]
-    pub fn plugins(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.plugins = Some(folder.into());
-        self
-    }
-
-    /// How long a request waits for providers that have never been loaded yet; [`LOADING_TIME`], if neither this nor wharf.toml says
-    /// otherwise. wharf.toml wins.
-    #[must_use]
-    pub fn loading_time(mut self, time: Duration) -> Self {
-        self.loading_time = Some(time);
-        self
-    }
-
-    /// Whether there are tools over the resources, for clients that know tools only; see [`crate::tools`]. wharf.toml may say so too.
-    #[must_use]
-    pub fn tools(mut self, enabled: bool) -> Self {
-        self.tools = enabled;
-        self
-    }
-
-    /// Where what providers keep in their stores is kept, if they are granted to; [`Stores::folder_of_user`], if this does not say otherwise.
-    /// Several hosts may use it at once. A store belongs to a provider of one wharf.toml, by the real path of [`Builder::config_file`].
-    #[must_use]
-    pub fn state_folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.state_folder = Some(folder.into());
-        self
-    }
-
-    /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
-    #[must_use]
-    pub fn compilation(mut self, compilation: Compilation) -> Self {
-        self.compilation = compilation;
-        self
-    }
-
-    /// Called with what became of each provider of the folder and of the configuration, as soon as it is known: at the start, and whenever
-    /// its file or its settings change. It must not take long.
-    #[must_use]
-    pub fn on_report(mut self, report: impl Fn(Report) + Send + Sync + 'static) -> Self {
-        self.report = Some(Box::new(report));
-        self
-    }
-
-    /// Called with what there is to be said of files while it runs; without this it goes to the log. It must not take long.
-    #[must_use]
-    pub fn on_notice(mut self, notice: impl Fn(Notice) + Send + Sync + 'static) -> Self {
-        self.notice = Some(Arc::new(notice));
-        self
-    }
-
-    /// Sees the messages of all connections.
-    #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
-        self
-    }
-
-    /// Starts it. It answers at once, and loads its providers meanwhile. Needs a tokio runtime, multi-threaded if there are components.
-    ///
-    /// # Errors
-    /// [`StartError`].
-    pub async fn start(self) -> Result<Host, StartError> {
-        let mut mark = [0; 8];
-        getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder } = self;
-        let tools = tools || config.tools.enabled;
-        let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
-        let catalog = Catalog::new(loading_time, mark);
-        let subscriptions = Subscriptions::new(catalog.clone());
-        let queue = Arc::<EventQueue>::default();
-        let pump = Task(tokio::spawn(pump(queue.clone(), catalog.clone(), subscriptions.clone())));
-        let info = Info {
-            name: "wharf".into(),
-            title: Some("Wharf".into()),
-            version: env!("CARGO_PKG_VERSION").into(),
-            instructions: Some(if tools { TOOL_INSTRUCTIONS } else { INSTRUCTIONS }.into()),
-        };
-        let mut server = Server::new(catalog.clone(), subscriptions.clone(), info);
-        if tools {
-            let [a, b, c, d, ..] = mark;
-            server = server.with_tools(Tools::new(catalog.clone(), &subscriptions, u32::from_be_bytes([a, b, c, d])));
-        }
-        if let Some(observer) = observer {
-            server = server.observed(observer);
-        }
-        let server = Arc::new(server);
-        let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
-        let mode = watch.or(config.server.watch).unwrap_or_default();
-        let stores =
-            Stores::new(state_folder.or_else(Stores::folder_of_user), file.as_ref().map_or_else(String::new, ConfigFile::identity));
-        let runtime = Runtime::keeping(compilation, stores)?.watching(mode);
-        runtime.fetch_by(Client::new(Settings::of(&config.fetch)?));
-        let loader = Arc::new(Loader::new(runtime.clone(), catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
-        let file = file.filter(ConfigFile::can_be_followed);
-        let configured = direct.configured().clone();
-        let watching = match mode {
-            Watch::Off => None,
-            // From here on no change is missed.
-            mode => Some(Watching::start(following::followed(plugins.as_deref(), file.as_ref(), &config, &configured), mode).await),
-        };
-        let view = watching.as_ref().map_or_else(View::default, |watching| watching.view().borrow().clone());
-        let plan = plugins.as_deref().map_or_else(|| Plan::of_config(&config), |folder| Plan::new(folder, &config));
-        loader.follow(&plan.providers, |planned| following::rests(&view, planned));
-        let following = watching.map(|watching| {
-            let notice = notice.unwrap_or_else(|| Arc::new(log));
-            let mut following = Following::new(loader.clone(), configured, (plugins, file), config, watching, notice);
-            following.said_of(&plan);
-            Task(tokio::spawn(following.run()))
-        });
-        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, plan, _pump: pump, following })
-    }
-}
-
-fn log(notice: Notice) {
-    if notice.is_warning() {
-        tracing::warn!("{notice}");
-    } else {
-        tracing::info!("{notice}");
-    }
-}
 
 /// Ends with whoever has it, so that a host that is dropped, or cannot be started, leaves nothing behind.
 struct Task(JoinHandle<()>);
@@ -275,6 +79,7 @@ pub struct Host {
     loader: Arc<Loader>,
     runtime: Arc<Runtime>,
     plan: Plan,
+    loading_time: Duration,
     _pump: Task,
     following: Option<Task>,
 }
@@ -387,7 +192,7 @@ impl Host {
     }
 
     fn service(&self, settings: HttpSettings) -> http::McpService {
-        let (hooks, runtime) = (Webhooks { loader: Arc::downgrade(&self.loader) }, Arc::downgrade(&self.runtime));
+        let (hooks, runtime) = (Webhooks::new(&self.loader, self.loading_time), Arc::downgrade(&self.runtime));
         http::service(self.server.clone(), settings).with_hooks(Arc::new(hooks)).with_grants(Arc::new(move || grants::page(&runtime)))
     }
 

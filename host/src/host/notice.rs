@@ -11,6 +11,8 @@ pub enum Notice {
     ConfigRefused(String),
     /// What this wharf.toml grants to these providers does not hold, since the user did not choose it as it is.
     NotGranted(PathBuf, Vec<String>),
+    /// These settings of this wharf.toml do not hold, for the same reason.
+    NotHeld(PathBuf, Vec<String>),
     /// wharf.toml is gone: its settings hold until it is back.
     ConfigGone(PathBuf),
     /// These settings, with their tables, hold once the host is started again.
@@ -42,6 +44,13 @@ impl fmt::Display for Notice {
                 "what {path} grants to {} does not hold, since you have not chosen the file as it is now: read it, then run `wharf trust {path}` \
                  and start the host again, or name the file by --config",
                 providers.join(", "),
+                path = path.display()
+            ),
+            Self::NotHeld(path, settings) => write!(
+                f,
+                "what {path} says in {} does not hold, since it reaches beyond this folder and this machine, and you have not chosen the file \
+                 as it is now: read it, then run `wharf trust {path}` and start the host again, or name the file by --config",
+                settings.join(", "),
                 path = path.display()
             ),
             Self::ConfigGone(path) => write!(f, "{} is gone: its settings hold until it is back", path.display()),

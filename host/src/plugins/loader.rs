@@ -3,11 +3,15 @@
 //! Invariants: a provider keeps its place for as long as the plan has its name, whatever becomes of its file; one that only changes its place,
 //! claims or publicity is not loaded again; while the host serves, nobody waits for one that is loaded for the first time.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{error::Elapsed, timeout},
+};
 
 use super::{
     Fate, Planned, Report,
@@ -146,6 +150,19 @@ impl Loader {
     /// The provider of this name, if it serves.
     pub fn serving(&self, name: &str) -> Option<Arc<dyn Provider>> {
         self.state.lock().kept.get(name)?.serving.lock().clone()
+    }
+
+    /// As [`Loader::serving`], but waits at most so long for one that is being loaded for the first time.
+    ///
+    /// # Errors
+    /// It takes longer.
+    pub async fn serving_within(&self, name: &str, time: Duration) -> Result<Option<Arc<dyn Provider>>, Elapsed> {
+        let first = self.state.lock().kept.get(name).map(|kept| kept.first.clone());
+        if let Some(mut first) = first {
+            // It ends without a word only if it was taken away.
+            timeout(time, first.wait_for(|tried| *tried)).await.map(drop)?;
+        }
+        Ok(self.serving(name))
     }
 
     /// Whether a provider of this name is being loaded for the first time, and is granted this webhook.

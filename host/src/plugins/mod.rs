@@ -21,8 +21,14 @@ pub use report::{Fate, Loaded, Report, Timings};
 
 use crate::{
     catalog::Rules,
-    config::{self, Config},
-    provider::wasm::{Limits, Spec},
+    config::{
+        self, Config, Trust,
+        grants::{Grants, Secret},
+    },
+    provider::{
+        grants::{files::Guarded, store::Stores},
+        wasm::{CacheFolder, Limits, Spec},
+    },
 };
 
 /// A provider that is to be loaded.
@@ -92,6 +98,7 @@ impl Plan {
     fn named(folder: &Path, config: &Config) -> (Self, HashMap<String, PathBuf>) {
         let mut plan = Self::default();
         let mut named = HashMap::new();
+        let guarded = Arc::new(guarded(folder, config));
         for provider in &config.providers {
             let path = path_of(folder, provider);
             named.insert(provider.name.clone(), real(&path));
@@ -101,6 +108,8 @@ impl Plan {
                 limits,
                 grants: Arc::new(provider.grants.clone()),
                 expose: provider.expose_state.clone(),
+                // One that has no folder need not be loaded again when another has.
+                guarded: if provider.grants.folders.is_empty() { Arc::default() } else { guarded.clone() },
                 ..Spec::new(provider.name.as_str())
             };
             plan.providers.push(Planned { spec, rules: Rules { claims: provider.claims.clone(), public: provider.public }, path });
@@ -112,6 +121,39 @@ impl Plan {
 /// The file of a provider that the configuration names.
 pub fn path_of(folder: &Path, provider: &config::Provider) -> PathBuf {
     provider.path.clone().unwrap_or_else(|| folder.join(&provider.name).with_added_extension("wasm"))
+}
+
+/// What the rights of these providers rest on.
+pub(crate) fn guarded(folder: &Path, config: &Config) -> Guarded {
+    let grants = || config.providers.iter().map(|provider| &provider.grants);
+    let mut written: Vec<PathBuf> =
+        grants().flat_map(|grants| &grants.folders).filter(|folder| folder.write).map(|at| at.host.clone()).collect();
+    // Whoever brought a folder with a wharf.toml that nobody chose has brought the links in it, too.
+    let brought = config.file.as_deref().filter(|_| config.unchosen).map(|file| file.parent().unwrap_or(Path::new("")).join("."));
+    written.extend(brought);
+    if written.is_empty() {
+        return Guarded::default();
+    }
+    let secret = |secret: &Secret| match secret {
+        Secret::File(path) => Some(path.clone()),
+        Secret::Env(_) => None,
+    };
+    let secrets = |grants: &Grants| {
+        let signed = grants.webhooks.iter().filter_map(|webhook| webhook.signed.as_ref()).map(|signed| &signed.secret);
+        grants.env.iter().map(|variable| &variable.value).chain(signed).filter_map(secret).collect::<Vec<_>>()
+    };
+    let cache = match CacheFolder::from_environment() {
+        CacheFolder::At(folder) => Some(folder),
+        CacheFolder::Off => None,
+    };
+    let mut paths: Vec<PathBuf> = config.file.iter().cloned().collect();
+    // Without one, components are looked for in the current folder, each by its own path.
+    paths.extend((!folder.as_os_str().is_empty()).then(|| folder.to_owned()));
+    paths.extend(config.providers.iter().map(|provider| path_of(folder, provider)));
+    paths.extend(grants().flat_map(secrets));
+    paths.extend(config.fetch.ca_file.clone());
+    paths.extend(cache.into_iter().chain(Stores::folder_of_user()).chain(Trust::of_user().ok().map(Trust::into_path)));
+    Guarded { paths, written }
 }
 
 fn limits(config: &config::Limits) -> Limits {
@@ -188,6 +230,27 @@ mod tests {
         let spec = &plan.providers[0].spec;
         assert_eq!((spec.limits.memory, spec.limits.deadline), (1 << 20, Limits::default().deadline));
         assert_eq!(spec.settings["b"], "1");
+    }
+
+    #[test]
+    fn what_rights_rest_on_is_guarded_from_whoever_may_write() {
+        let folder = folder(&["a.wasm"]);
+        let at = |name: &str| folder.path().join(name);
+        let text = |write: bool| {
+            format!(
+                "[fetch]\nca-file = \"ca.pem\"\n[[provider]]\nname = \"a\"\n[provider.grants]\nfolders = [{{ host = \"data\", guest = \"/d\", \
+                 write = {write} }}]\nenv = [{{ K = {{ file = \"key\" }} }}]\n[[provider]]\nname = \"b\"\npath = \"other/b.wasm\"\n[provider.grants]\n\
+                 webhooks = [{{ name = \"h\", signature = \"github\", secret = {{ file = \"hook\" }} }}]\n"
+            )
+        };
+        let guarded = Plan::new(&at("plugins"), &config(folder.path(), &text(true))).providers[0].spec.guarded.clone();
+        for path in ["wharf.toml", "plugins", "plugins/a.wasm", "other/b.wasm", "key", "hook", "ca.pem"] {
+            assert!(guarded.paths.contains(&at(path)), "{path}: {guarded:?}");
+        }
+        assert_eq!(guarded.written, [at("data")]);
+        let plan = Plan::new(&at("plugins"), &config(folder.path(), &text(true)));
+        assert!(!plan.providers[1].spec.guarded.any(), "one without folders is none of it");
+        assert!(!Plan::new(&at("plugins"), &config(folder.path(), &text(false))).providers[0].spec.guarded.any());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use wharf::{
     config::{Grants, grants::Folder},
     provider::{
         Announcer, Error, EventQueue, Provider, Updated,
+        grants::files::Guarded,
         wasm::{Limits, Spec},
     },
 };
@@ -45,7 +46,10 @@ impl World {
 
 async fn filer(folders: Vec<Folder>, limits: Limits) -> Running {
     let grants = Arc::new(Grants { folders, ..Grants::default() });
-    let spec = Spec { grants, limits, ..Spec::new("filer") };
+    started(Spec { grants, limits, ..Spec::new("filer") }).await
+}
+
+async fn started(spec: Spec) -> Running {
     let events = Arc::<EventQueue>::default();
     let announcer = Announcer::new(SOURCE, events.clone());
     let provider = compiled("filer").await.start(spec, announcer.clone()).await.unwrap();
@@ -80,7 +84,12 @@ async fn watching(filer: &Running, name: &str, root: &Path) {
     filer.text(&format!("filer://watch-all/{name}/g")).await;
     let marker = root.join(format!(".{name}"));
     fs::write(&marker, "").unwrap();
+    // What is told first may be of before: that what has just been made is to be looked at.
     filer.event(|event| event.updated != Updated::default()).await;
+    let second = root.join(format!(".{name}-second"));
+    fs::write(&second, "").unwrap();
+    told(filer, &format!("{name} created /g/.{name}-second")).await;
+    fs::remove_file(&second).unwrap();
     fs::remove_file(&marker).unwrap();
     told(filer, &format!("{name} removed /g/.{name}")).await;
 }
@@ -234,4 +243,46 @@ async fn a_granted_folder_that_is_missing_is_had_once_it_is_made() {
     timeout(PATIENCE, filer.event(|event| event.up)).await.unwrap();
     assert_eq!(filer.text("filer://read/g/a").await, "made");
     filer.provider.close().await;
+}
+
+#[tokio::test]
+async fn a_folder_with_what_rights_rest_on_in_it_is_read_only_whatever_wharf_toml_says() {
+    let world = World::new();
+    let folders = vec![Folder { host: world.root.clone(), guest: "/g".into(), write: true }];
+    let grants = Arc::new(Grants { folders, ..Grants::default() });
+    let guarded = Guarded { paths: vec![world.root.join("wharf.toml")], written: vec![world.root.clone()] };
+    let spec = Spec { grants, limits: LONG, guarded: guarded.into(), ..Spec::new("filer-guarded") };
+    let filer = started(spec).await;
+    assert_eq!(filer.text("filer://read/g/a").await, "inside");
+    for path in ["wharf.toml", "b", "a"] {
+        failure(&filer, &format!("filer://write/g/{path}")).await;
+    }
+    assert_eq!(fs::read_to_string(world.root.join("a")).unwrap(), "inside");
+}
+
+#[tokio::test]
+async fn a_granted_folder_that_a_provider_turns_into_a_link_leads_nowhere() {
+    let world = World::new();
+    let (outside, inner) = (world.root.parent().unwrap().join("outside"), world.root.join("inner"));
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("key"), "secret").unwrap();
+    fs::create_dir(&inner).unwrap();
+    fs::write(inner.join("key"), "own").unwrap();
+    let folders = vec![Folder { host: inner.clone(), guest: "/g".into(), write: false }];
+    let grants = Arc::new(Grants { folders, ..Grants::default() });
+    // Another provider may write what is around it.
+    let guarded = Guarded { paths: Vec::new(), written: vec![world.root.clone()] };
+    let spec = Spec { grants, limits: LONG, guarded: guarded.into(), ..Spec::new("filer-nested") };
+    let filer = started(spec).await;
+    assert_eq!(filer.text("filer://read/g/key").await, "own");
+    fs::rename(&inner, world.root.join("moved")).unwrap();
+    symlink("../outside", &inner).unwrap();
+    // It is started anew, and without the folder.
+    timeout(PATIENCE, filer.event(|event| event.up)).await.expect("it is not started anew");
+    failure(&filer, "filer://read/g/key").await;
+    // Made again, it is had again.
+    fs::remove_file(&inner).unwrap();
+    fs::rename(world.root.join("moved"), &inner).unwrap();
+    timeout(PATIENCE, filer.event(|event| event.up)).await.expect("it is not started anew");
+    assert_eq!(filer.text("filer://read/g/key").await, "own");
 }

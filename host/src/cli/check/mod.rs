@@ -14,7 +14,10 @@ use wharf::{
     catalog::Rules,
     config::Grants,
     plugins::{Plan, Planned},
-    provider::wasm::{Compiled, Runtime, Spec},
+    provider::{
+        grants::http::{Client, Settings},
+        wasm::{Compiled, Runtime, Spec},
+    },
 };
 
 use self::dry_run::Findings;
@@ -54,9 +57,13 @@ struct Loaded {
 pub(super) fn run(args: Args, warnings: &Warnings) -> Result<ExitCode> {
     let Args { file, sources, json } = args;
     let bytes = std::fs::metadata(&file).with_context(|| format!("cannot read {}", file.display()))?.len();
-    let planned = planned(&file, sources.read()?);
+    let sources = sources.read()?;
+    let client = Client::new(Settings::of(&sources.config.fetch)?);
+    let planned = planned(&file, sources);
     let loaded = run_to_end(async {
         let runtime = Runtime::with(compile::compilation())?;
+        // As a host would ask: nobody has asked yet.
+        runtime.fetch_by(client);
         Ok(load(&runtime, planned).await)
     })?;
     let (loaded, mut broken) = match loaded {

@@ -262,3 +262,22 @@ async fn closing_ends_every_provider() {
     world.rest().await;
     assert_eq!(world.made().len(), 2, "nothing is loaded any more");
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_for_a_provider_by_name_waits_for_its_first_version_and_for_no_longer_than_it_may() {
+    let shop = Arc::<Shop>::default();
+    shop.files.lock().extend([("p", "one".into()), ("q", "bad".into())]);
+    let gate = Arc::new(Semaphore::new(0));
+    *shop.gate.lock() = Some(gate.clone());
+    let loader = Loader::with(Workshop(shop.clone()), Catalog::new(LOADING, [0; 8]), shop.queue.clone(), |_| ());
+    loader.follow(&[planned("p"), planned("q")], |_| Resting { there: true, revision: 0 });
+    let began = Instant::now();
+    assert!(loader.serving_within("p", LOADING).await.is_err(), "it is not loaded yet");
+    assert_eq!(began.elapsed(), LOADING);
+    let (found, refused, ()) = tokio::join!(loader.serving_within("p", LOADING), loader.serving_within("q", LOADING), async {
+        gate.add_permits(2);
+    });
+    assert!(found.unwrap().is_some() && refused.unwrap().is_none());
+    assert!(loader.serving_within("nobody", LOADING).await.unwrap().is_none());
+    assert_eq!(began.elapsed(), LOADING, "nobody waited for what is known");
+}

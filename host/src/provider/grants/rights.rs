@@ -4,9 +4,11 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use super::{
     Secrets,
+    http::MAX_LOOKUPS_OF_ONE,
     webhooks::{Gate, Memory},
 };
 use crate::config::{Grants, check_name};
@@ -87,12 +89,20 @@ pub struct Rights {
     secrets: Arc<Secrets>,
     denials: Arc<Mutex<Denials>>,
     memories: Arc<Mutex<Memories>>,
+    lookups: Arc<Semaphore>,
 }
 
 impl Rights {
     /// Nothing was denied yet.
     pub fn new(provider: Arc<str>, grants: Arc<Grants>) -> Self {
-        Self { provider, grants, secrets: Arc::default(), denials: Arc::default(), memories: Arc::default() }
+        Self {
+            provider,
+            grants,
+            secrets: Arc::default(),
+            denials: Arc::default(),
+            memories: Arc::default(),
+            lookups: Arc::new(Semaphore::new(MAX_LOOKUPS_OF_ONE)),
+        }
     }
 
     /// The same provider with these grants, and what is secret of them.
@@ -111,6 +121,11 @@ impl Rights {
     /// What it may do.
     pub fn grants(&self) -> &Arc<Grants> {
         &self.grants
+    }
+
+    /// Turns for looking up names.
+    pub(crate) fn lookups(&self) -> &Arc<Semaphore> {
+        &self.lookups
     }
 
     /// What of them is secret.

@@ -20,7 +20,7 @@ use super::{
     compile::{Compilation, Compiling, Strategy},
     component::{Compiled, LoadError, Made},
     imports,
-    instance::HostState,
+    state::HostState,
     wasi,
 };
 use crate::{

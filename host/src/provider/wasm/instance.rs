@@ -5,11 +5,10 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, error::Elapsed, sleep, timeout};
-use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace, component::ResourceTable};
-use wasmtime_wasi::{I32Exit, WasiCtx};
-use wasmtime_wasi_config::WasiConfigVariables;
-use wasmtime_wasi_http::WasiHttpCtx;
+use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
 
+pub(super) use super::state::HostState;
 use super::{
     Spec,
     bindings::exports::wharf::provider::{
@@ -21,61 +20,18 @@ use super::{
     bindings::wharf::provider::types as guest,
     component::{LoadError, Maker},
     convert::{self, Taker},
-    imports::files::Folders,
-    inbox::Inbox,
-    limits::{HOSTCALL_FUEL, Meter},
+    limits::HOSTCALL_FUEL,
     log::GuestLog,
-    timers::Timers,
-    wasi,
-    wasi_http::{Calls, Net},
 };
 use crate::provider::{
     Announcer, Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
     WebhookResponse,
-    grants::{Rights, http::Fetches, store::Stores},
-    shared_state::SharedState,
 };
 
 /// Handles of the component model that a guest may hold.
 const MAX_HANDLES: usize = 4096;
 /// How wasmtime says that the fuel for handing over data is used up; it has no type for it that others can name.
 const FUEL_EXHAUSTED: &str = "too much data is being copied";
-
-/// What the host keeps for one instance.
-pub(super) struct HostState {
-    pub spec: Arc<Spec>,
-    pub announcer: Announcer,
-    pub log: GuestLog,
-    pub timers: Timers,
-    pub inbox: Inbox,
-    pub rights: Rights,
-    pub folders: Folders,
-    pub stores: Arc<Stores>,
-    pub shared: Arc<SharedState>,
-    /// What it can be told: who asks for something must be able to hear of it.
-    pub handlers: Handlers,
-    /// The way out.
-    pub net: Net,
-    /// Those it has asked for, if it has asked for any.
-    pub fetches: Option<Fetches>,
-    pub wasi: WasiCtx,
-    pub http: WasiHttpCtx,
-    pub calls: Calls,
-    pub table: ResourceTable,
-    /// The settings once more, as wasi:config wants them.
-    pub config: WasiConfigVariables,
-    meter: Meter,
-    /// Ticks that this call has spent computing.
-    ticks: u64,
-}
-
-/// Which handlers a component exports.
-#[derive(Clone, Copy)]
-pub(super) struct Handlers {
-    pub timers: bool,
-    pub files: bool,
-    pub fetches: bool,
-}
 
 /// What has happened, of which a handler is told.
 pub(super) enum Event {
@@ -152,47 +108,18 @@ pub(super) struct Instance {
 impl Instance {
     /// Makes one. Runs the guest's own start code, under the same limits as a call.
     pub async fn create(maker: Maker) -> Result<Box<Self>, LoadError> {
-        let (pre, exports, runtime) = (maker.pre().clone(), maker.exports().clone(), maker.runtime().clone());
-        let (net, stores) = (Net { runtime: runtime.clone(), home: maker.home.clone() }, runtime.stores().clone());
-        let Maker { spec, rights, announcer, log, wake, shared, .. } = maker;
+        let (pre, exports, limits) = (maker.pre().clone(), maker.exports().clone(), maker.spec.limits);
+        let shared = maker.shared.clone();
         // What its start code sets is its own already.
         let life = shared.begin();
-        let limits = spec.limits;
         let budget = limits.ticks();
-        let (folders, wasi) = Folders::open(&runtime, &rights, &log, &wake, limits.deadline).await;
-        let state = HostState {
-            announcer,
-            timers: Timers::new(Instant::now()),
-            inbox: Inbox::new(wake),
-            folders,
-            stores,
-            shared: shared.clone(),
-            handlers: Handlers {
-                timers: exports.timer_handler.is_some(),
-                files: exports.file_handler.is_some(),
-                fetches: exports.fetch_handler.is_some(),
-            },
-            wasi,
-            http: WasiHttpCtx::new(),
-            calls: Calls::new(net.clone(), rights.clone()),
-            net,
-            fetches: None,
-            table: wasi::table(),
-            config: spec.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-            meter: Meter::new(&limits),
-            ticks: 0,
-            rights,
-            spec,
-            log,
-        };
+        let state = HostState::new(maker).await;
         let mut store = Store::new(pre.engine(), state);
-        store.limiter(|state| &mut state.meter);
+        store.limiter(HostState::meter);
         store.set_hostcall_fuel(HOSTCALL_FUEL);
         store.set_max_component_handles(MAX_HANDLES);
         store.epoch_deadline_callback(move |mut store| {
-            let state = store.data_mut();
-            state.ticks += 1;
-            Ok(if state.ticks > budget { UpdateDeadline::Interrupt } else { UpdateDeadline::Yield(1) })
+            Ok(if store.data_mut().tick() > budget { UpdateDeadline::Interrupt } else { UpdateDeadline::Yield(1) })
         });
         store.set_epoch_deadline(1);
         let outcome = timeout(limits.deadline, pre.instantiate_async(&mut store)).await;
@@ -363,9 +290,7 @@ impl Drop for Instance {
 
 fn begin(store: &mut Store<HostState>) {
     store.set_epoch_deadline(1);
-    let state = store.data_mut();
-    state.ticks = 0;
-    state.meter.refused = false;
+    store.data_mut().begin();
 }
 
 /// A component may export an interface of the right name and the wrong type, which shows only when it is loaded, and without a name.
@@ -406,7 +331,7 @@ fn judge<T>(store: &Store<HostState>, deadline: Duration, outcome: Result<wasmti
         Some(I32Exit(status)) => format!("it ended itself with exit status {status}"),
         None => cause,
     };
-    if state.meter.refused {
+    if state.was_refused_memory() {
         let limit = state.spec.limits.memory >> 20;
         how = format!("{how}; it had wanted more memory than its {limit} MiB (wharf.toml: [provider.limits] memory)");
     }

@@ -32,6 +32,7 @@ mod log;
 #[cfg(unix)]
 mod precompiled;
 mod queue;
+mod state;
 mod timers;
 mod wants;
 mod wasi;
@@ -39,6 +40,7 @@ mod wasi_http;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use super::grants::files::Guarded;
 use crate::config::{Expose, Grants};
 
 pub use actor::CALLS;
@@ -61,11 +63,20 @@ pub struct Spec {
     pub grants: Arc<Grants>,
     /// Which keys of its shared state clients see.
     pub expose: Expose,
+    /// What it may not change, whatever folders it may write.
+    pub guarded: Arc<Guarded>,
 }
 
 impl Spec {
     /// A provider of this name, without settings and grants, and with the default limits.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), settings: BTreeMap::new(), limits: Limits::default(), grants: Arc::default(), expose: Expose::default() }
+        Self {
+            name: name.into(),
+            settings: BTreeMap::new(),
+            limits: Limits::default(),
+            grants: Arc::default(),
+            expose: Expose::default(),
+            guarded: Arc::default(),
+        }
     }
 }

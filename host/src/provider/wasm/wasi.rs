@@ -18,9 +18,11 @@ use wasmtime_wasi::{
 use wasmtime_wasi_config::WasiConfig;
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
+mod names;
+
 use super::{
-    instance::HostState,
     log::{From, GuestLog},
+    state::HostState,
 };
 use crate::provider::grants::files::Places;
 
@@ -35,7 +37,8 @@ const LOG_PERMIT: usize = 64 << 10;
 pub(super) fn link(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
-    wasmtime_wasi_config::add_to_linker(linker, |state| WasiConfig::from(&state.config))
+    wasmtime_wasi_config::add_to_linker(linker, |state| WasiConfig::from(&state.config))?;
+    names::link(linker)
 }
 
 /// A context with these folders and this environment, and without arguments, network or stdin. Blocks if there are any folders.
@@ -46,9 +49,10 @@ pub(super) fn context(log: &GuestLog, places: &Places, environment: &[(String, S
     let mut builder = WasiCtx::builder();
     for place in places.there() {
         let perms = if place.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
-        if let Err(error) = builder.preopened_dir(&place.host, &place.guest, perms) {
+        let opened = place.open(|path| builder.preopened_dir(path, &place.guest, perms).map(|_| ()).map_err(|error| format!("{error:#}")));
+        if let Err(error) = opened.map_err(|error| error.to_string()).and_then(|opened| opened) {
             log.warn(&format!(
-                "the folder {}, which wharf.toml grants as {}, cannot be opened: {error:#}",
+                "the folder {}, which wharf.toml grants as {}, cannot be opened: {error}",
                 place.host.display(),
                 place.guest
             ));

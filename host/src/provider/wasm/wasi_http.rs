@@ -93,7 +93,7 @@ impl WasiHttpHooks for Calls {
             // To connect and to be answered: they are not told apart, since both are waited for by the same guest.
             let given = options.connect_timeout.unwrap_or(MAX_TIME).saturating_add(options.first_byte_timeout.unwrap_or(MAX_TIME));
             let first = end.min(Instant::now() + given.min(MAX_TIME));
-            let hop = Box::pin(client.hop(rights.grants(), &origin, request));
+            let hop = Box::pin(client.hop(&rights, &origin, request));
             let (response, connected) = match timeout_at(first, hop).await {
                 Err(_) => return Err(Error::ConnectionReadTimeout),
                 Ok(Err(error)) => return Err(told(&rights, error)),

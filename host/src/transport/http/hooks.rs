@@ -150,7 +150,7 @@ fn parts(uri: &axum::http::Uri) -> Option<(String, String, String)> {
 /// What a provider says of the connection, of cookies and of what pages may do is not for it to say: cookies and origins are the host's, which
 /// serves MCP on the same one.
 fn may_have(name: &HeaderName) -> bool {
-    const NOT: [&str; 17] = [
+    const NOT: [&str; 30] = [
         // RFC 9110 §7.6.1 and RFC 9112: the connection's.
         "connection",
         "content-length",
@@ -163,13 +163,26 @@ fn may_have(name: &HeaderName) -> bool {
         "transfer-encoding",
         "upgrade",
         "alt-svc",
-        // The origin's.
+        // The origin's: what a browser keeps for it, or does on its behalf.
+        "accept-ch",
         "clear-site-data",
         "content-security-policy",
         "content-security-policy-report-only",
+        "critical-ch",
+        "expect-ct",
+        "nel",
+        "origin-agent-cluster",
+        "public-key-pins",
+        "public-key-pins-report-only",
+        "refresh",
+        "report-to",
+        "reporting-endpoints",
         "service-worker-allowed",
         "set-cookie",
+        "set-cookie2",
+        "set-login",
         "strict-transport-security",
+        "use-as-dictionary",
     ];
     !NOT.contains(&name.as_str()) && !name.as_str().starts_with("access-control-")
 }
@@ -232,6 +245,9 @@ mod tests {
     fn a_providers_answer_says_nothing_of_the_connection_and_of_the_origin() {
         let headers = [
             ("Set-Cookie", "a=b"),
+            ("Set-Login", "logged-in"),
+            ("Report-To", "{}"),
+            ("Refresh", "0; url=https://evil.example/"),
             ("Access-Control-Allow-Origin", "*"),
             ("Content-Security-Policy", "default-src *"),
             ("Transfer-Encoding", "chunked"),

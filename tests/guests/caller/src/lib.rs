@@ -1,5 +1,6 @@
 //! Sends an HTTP request through wasi:http to the URL that is read (`caller://http://example.org/x`), and answers with the status and the
-//! body, a long one as its length, or with how it ended. `caller://fetch/<url>` asks for it through `fetch`, which it has no handler for.
+//! body, a long one as its length, or with how it ended. `caller://fetch/<url>` asks for it through `fetch`,
+//! and `caller://watch/<path>` for changes through `file-watch`: it has a handler for neither.
 
 use wasi::{
     http::{
@@ -16,6 +17,7 @@ wit_bindgen::generate!({
         world caller {
             include wharf:provider/provider@0.1.0;
             import wharf:provider/fetch@0.1.0;
+            import wharf:provider/file-watch@0.1.0;
         }
     ",
     generate_all,
@@ -24,6 +26,7 @@ wit_bindgen::generate!({
 use exports::wharf::provider::resources::{Guest, ReadRequest, Reading};
 use wharf::provider::{
     fetch::{self, FetchRequest},
+    file_watch,
     types::{Body, Contents, Error, ResourcePage, TemplateInfo},
 };
 
@@ -72,13 +75,25 @@ impl Guest for Caller {
     }
 
     fn templates() -> Result<Vec<TemplateInfo>, Error> {
-        Ok(Vec::new())
+        Ok(vec![TemplateInfo {
+            uri_template: "caller://{+what}".into(),
+            name: "what".into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            icons: None,
+            annotations: None,
+            meta_json: None,
+        }])
     }
 
     fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
         let url = request.uri.strip_prefix("caller://").ok_or(Error::NotFound)?;
         if let Some(url) = url.strip_prefix("fetch/") {
             fetch::start("it", &FetchRequest { method: None, url: url.into(), headers: None, body: None, timeout_ms: None })?;
+        }
+        if let Some(path) = url.strip_prefix("watch") {
+            file_watch::watch("it", path, true)?;
         }
         let text = call(url).map_err(|code| Error::Failed(format!("{code:?}")))?;
         let contents = vec![Contents { uri: None, mime_type: None, body: Body::Text(text), meta_json: None }];

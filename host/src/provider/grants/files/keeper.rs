@@ -48,6 +48,8 @@ struct Watch {
 }
 
 struct Followed {
+    /// Who watched it first, and so has it counted.
+    owner: Arc<str>,
     tree: Tree,
     mode: Mode,
     pace: Pace,
@@ -147,7 +149,7 @@ impl Keeper {
     }
 
     fn begin(&mut self, number: u64, order: Order, when: Instant, poll: bool) {
-        let Order { root, below, recursive, shown, sink, asked } = order;
+        let Order { owner, root, below, recursive, shown, sink, asked } = order;
         let watch = Watch { shown, sink };
         let path = (root, below, recursive);
         if let Some(tree) = self.paths.get(&path).copied()
@@ -167,8 +169,8 @@ impl Keeper {
         let now = Instant::now();
         let mode = if poll || !self.system.hears() { Mode::Looks } else { Mode::Hears };
         let tree = Tree::new(path.0.clone(), path.1.clone(), path.2);
-        let followed =
-            Followed { tree, mode, pace: Pace::default(), watches: [(number, watch)].into(), next: now, looked: now, lost: false };
+        let watches = [(number, watch)].into();
+        let followed = Followed { owner, tree, mode, pace: Pace::default(), watches, next: now, looked: now, lost: false };
         // A number that no tree has: no two watches have the same.
         self.paths.insert(path, number);
         self.watches.insert(number, number);
@@ -207,8 +209,11 @@ impl Keeper {
 
     /// Looks at a tree, tells its watches, and goes on with less where a bound is met.
     fn look(&mut self, number: u64, mut look: impl FnMut(&mut Tree, &mut dyn Ears, usize) -> Result<(bool, Changes), Trouble>) {
-        let others: usize = self.trees.iter().filter(|(other, _)| **other != number).map(|(_, other)| other.tree.entries()).sum();
-        let room = self.bounds.entries.saturating_sub(others);
+        let owner = self.trees.get(&number).map(|tree| tree.owner.clone());
+        let others = || self.trees.iter().filter(|(other, _)| **other != number).map(|(_, other)| other);
+        let all: usize = others().map(|other| other.tree.entries()).sum();
+        let own: usize = others().filter(|other| Some(&other.owner) == owner.as_ref()).map(|other| other.tree.entries()).sum();
+        let room = self.bounds.entries.saturating_sub(all).min(self.bounds.of_one.saturating_sub(own));
         let Some(followed) = self.trees.get_mut(&number) else { return };
         let began = Instant::now();
         let looked = if followed.mode == Mode::Hears {
@@ -244,11 +249,11 @@ impl Keeper {
                 followed.tell(&changes, rescan, self.bounds.changes);
             }
             Err(_) => {
-                let most = self.bounds.entries;
+                let Bounds { of_one: most, entries: all, .. } = self.bounds;
                 let (path, every) = (followed.tree.path(), humantime::format_duration(BLIND));
                 tracing::warn!(
-                    "with {} there would be more than {most} watched files: no single change in it is told, only every {every} that all of it is \
-                     to be looked at; let the provider watch less of it",
+                    "with {} there would be more than {most} watched files of one provider, or {all} of all: no single change in it is told, only \
+                     every {every} that all of it is to be looked at; let the provider watch less of it",
                     path.display()
                 );
                 followed.mode = Mode::Blind;

@@ -13,9 +13,11 @@
 //! - What is remembered is bounded, and where a bound is met the watch goes on with less: looks in place of events, or a word now and then
 //!   that everything is to be looked at ([`Change::Rescan`]). One line in the log says so.
 
+mod guarded;
 mod joined;
 mod keeper;
 mod pace;
+mod pinned;
 mod place;
 mod shared;
 mod system;
@@ -30,6 +32,7 @@ use std::{io, path::PathBuf, sync::Arc, time::SystemTime};
 
 use self::shared::{Order, Shared};
 pub use self::{
+    guarded::Guarded,
     joined::{Change, Joined},
     place::{Identity, Located, Missing, Place, Places, Unplaced},
 };
@@ -40,6 +43,8 @@ pub type Sink = Arc<dyn Fn(Vec<(String, Change)>) + Send + Sync>;
 /// Files in a watched folder that are remembered, of all providers together: 150 bytes each, so 10,000 take 1.5 MB. In a tree that would go
 /// beyond it no single change is told any more.
 pub const MAX_ENTRIES: usize = 200_000;
+/// And of those, the ones for one provider: whatever it watches, the others have the rest.
+pub const MAX_ENTRIES_OF_ONE: usize = 150_000;
 /// Folders that the system watches for this host; one takes some 1 KiB of the kernel's memory, and some systems give a user no more than 8192.
 pub const MAX_FOLDERS: usize = 16_384;
 /// Changes of one watch that are told, or wait to be told, one by one. Of more it is only said that everything is to be looked at.
@@ -49,13 +54,14 @@ pub const MAX_CHANGES: usize = 10_000;
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     entries: usize,
+    of_one: usize,
     folders: usize,
     changes: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { entries: MAX_ENTRIES, folders: MAX_FOLDERS, changes: MAX_CHANGES }
+        Self { entries: MAX_ENTRIES, of_one: MAX_ENTRIES_OF_ONE, folders: MAX_FOLDERS, changes: MAX_CHANGES }
     }
 }
 
@@ -76,12 +82,13 @@ impl Files {
         self.shared.poll();
     }
 
-    /// Watches a path until what this returns is dropped. Returns at once.
+    /// Watches a path for a provider until what this returns is dropped. Returns at once.
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn watch(&self, located: &Located, recursive: bool, sink: Sink) -> io::Result<Watching> {
+    pub fn watch(&self, owner: &Arc<str>, located: &Located, recursive: bool, sink: Sink) -> io::Result<Watching> {
         let order = Order {
+            owner: owner.clone(),
             root: located.root.clone(),
             below: located.below.clone(),
             recursive,

@@ -2,9 +2,11 @@
 
 use std::{
     fs::Metadata,
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
+use super::{Guarded, pinned::Pinned};
 use crate::config::grants::Folder;
 
 /// Bytes of a path: Linux's own limit.
@@ -47,8 +49,24 @@ pub struct Place {
     pub host: PathBuf,
     /// Whether the provider may change what is in it.
     pub write: bool,
+    /// Why it may not, though wharf.toml says so: this is in it.
+    pub guarded: Option<PathBuf>,
     /// Which folder it is.
     pub identity: Identity,
+}
+
+impl Place {
+    /// Calls this with a path by which the very folder is opened that was found, whatever has taken its place since. Blocks.
+    ///
+    /// # Errors
+    /// It is not there any more.
+    pub fn open<T>(&self, open: impl FnOnce(&Path) -> T) -> io::Result<T> {
+        let pinned = Pinned::open(&self.host)?;
+        if pinned.real() != self.host {
+            return Err(io::Error::new(ErrorKind::NotFound, "something else has taken its place"));
+        }
+        Ok(open(pinned.path()))
+    }
 }
 
 /// A granted folder that is not there, or is no folder.
@@ -94,16 +112,23 @@ pub struct Places {
 }
 
 impl Places {
-    /// Looks for them. Blocks.
-    pub fn find(folders: &[Folder]) -> Self {
+    /// Looks for them. What is guarded makes a folder that it is in one to be read only. Blocks.
+    pub fn find(folders: &[Folder], guarded: &Guarded) -> Self {
         let mut found = Self::default();
         for Folder { host, guest, write } in folders {
             let missing = |reason: String| Missing { guest: guest.clone(), host: host.clone(), reason };
-            let place = host.canonicalize().map_err(|error| missing(error.to_string())).and_then(|real| {
+            let real = guarded.real(host);
+            // One that is refused is there, and is worth another look only when it is another.
+            let refused = real.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+            let place = real.map_err(|error| missing(error.to_string())).and_then(|real| {
                 let identity = Identity::at(&real).ok_or_else(|| missing("it is no folder".into()))?;
-                Ok(Place { guest: guest.clone(), host: real, write: *write, identity })
+                // As the system calls it, where that is known: names may be the same in upper and lower case.
+                let real = Pinned::open(&real).map(|opened| opened.real().to_owned()).ok().filter(|_| !guarded.any()).unwrap_or(real);
+                let guarded = if *write { guarded.inside(&real).map(Path::to_owned) } else { None };
+                Ok(Place { guest: guest.clone(), host: real, write: *write && guarded.is_none(), guarded, identity })
             });
-            found.roots.push((host.clone(), place.as_ref().ok().map(|place| place.identity)));
+            let identity = place.as_ref().map(|place| place.identity).ok();
+            found.roots.push((host.clone(), identity.or_else(|| Identity::at(host).filter(|_| refused))));
             match place {
                 Ok(place) => found.there.push(place),
                 Err(missing) => found.missing.push(missing),
@@ -178,7 +203,10 @@ mod tests {
         let world = tempfile::tempdir().unwrap();
         let root = world.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("inner")).unwrap();
-        let places = Places::find(&[folder(&root, "/a"), folder(&root.join("inner"), "/a/b"), folder(&root.join("none"), "/a/c")]);
+        let places = Places::find(
+            &[folder(&root, "/a"), folder(&root.join("inner"), "/a/b"), folder(&root.join("none"), "/a/c")],
+            &Guarded::default(),
+        );
         let located = |path: &str| places.locate(path).map(|located| (located.root, located.below, located.shown));
         assert_eq!(located("/a/x/y"), Ok((root.clone(), "x/y".into(), "/a/x/y".into())));
         assert_eq!(located("/a/b/x"), Ok((root.join("inner"), "x".into(), "/a/b/x".into())));
@@ -194,7 +222,7 @@ mod tests {
     #[test]
     fn a_path_that_leads_upwards_or_is_none_is_refused_wherever_it_leads() {
         let world = tempfile::tempdir().unwrap();
-        let places = Places::find(&[folder(world.path(), "/")]);
+        let places = Places::find(&[folder(world.path(), "/")], &Guarded::default());
         for path in ["", "/..", "/a/../b", "a\0b", &"x".repeat(MAX_PATH_BYTES + 1)] {
             assert!(matches!(places.locate(path), Err(Unplaced::Invalid(_))), "{path}");
         }
@@ -207,7 +235,8 @@ mod tests {
         let (file, made) = (world.path().join("file"), world.path().join("made"));
         std::fs::write(&file, "").unwrap();
         std::fs::create_dir(&made).unwrap();
-        let places = Places::find(&[folder(&file, "/f"), folder(&made, "/m"), folder(&world.path().join("none"), "/n")]);
+        let places =
+            Places::find(&[folder(&file, "/f"), folder(&made, "/m"), folder(&world.path().join("none"), "/n")], &Guarded::default());
         assert_eq!(places.there().len(), 1);
         assert_eq!(places.missing().iter().map(|missing| &*missing.guest).collect::<Vec<_>>(), ["/f", "/n"]);
         let before = places.roots()[1].1;

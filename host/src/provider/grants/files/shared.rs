@@ -20,6 +20,7 @@ const MAX_TOUCHED: usize = 10_000;
 
 /// A watch that is asked for.
 pub(super) struct Order {
+    pub owner: Arc<str>,
     pub root: PathBuf,
     pub below: PathBuf,
     pub recursive: bool,

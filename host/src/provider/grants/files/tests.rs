@@ -51,10 +51,14 @@ impl World {
     }
 
     fn watch(&self, path: &str, recursive: bool) -> Heard {
-        let places = Places::find(&[Folder { host: self.root.clone(), guest: "/g".into(), write: false }]);
+        self.watch_as("p", path, recursive)
+    }
+
+    fn watch_as(&self, owner: &str, path: &str, recursive: bool) -> Heard {
+        let places = Places::find(&[Folder { host: self.root.clone(), guest: "/g".into(), write: false }], &Guarded::default());
         let (tell, told) = channel();
         let sink: Sink = Arc::new(move |changes| drop(tell.send(changes)));
-        let watching = self.files.watch(&places.locate(path).unwrap(), recursive, sink).unwrap();
+        let watching = self.files.watch(&owner.into(), &places.locate(path).unwrap(), recursive, sink).unwrap();
         Heard { told, _watching: watching }
     }
 
@@ -264,7 +268,7 @@ fn no_link_out_of_the_granted_folder_is_followed() {
 
 #[test]
 fn a_farm_of_links_and_circles_is_so_many_links_and_nothing_more() {
-    let bounds = Bounds { entries: 5000, folders: 20, changes: 100 };
+    let bounds = Bounds { entries: 5000, of_one: 5000, folders: 20, changes: 100 };
     let world = World::bounded(false, bounds);
     for n in 0..10 {
         let folder = world.root.join(n.to_string());
@@ -303,6 +307,26 @@ fn with_more_files_than_may_be_remembered_it_is_said_that_all_is_to_be_looked_at
     assert_eq!(large.hears(|_, _| true), [("/g".to_owned(), Rescan)]);
     fs::write(world.root.join("small/a"), "").unwrap();
     small.tells("/g/small/a", Created);
+}
+
+#[test]
+fn one_provider_that_watches_all_it_may_leaves_the_others_theirs() {
+    let world = World::bounded(false, Bounds { entries: 30, of_one: 20, ..Bounds::default() });
+    for folder in ["a", "b", "c"] {
+        fs::create_dir(world.root.join(folder)).unwrap();
+        for n in 0..12 {
+            fs::write(world.root.join(folder).join(n.to_string()), "").unwrap();
+        }
+    }
+    let _first = world.watch_as("greedy", "/g/a", true);
+    let second = world.watch_as("greedy", "/g/b", true);
+    assert_eq!(second.hears(|_, _| true), [("/g/b".to_owned(), Rescan)], "it is over its share");
+    let other = world.watch_as("modest", "/g/c", true);
+    fs::write(world.root.join("c/first"), "").unwrap();
+    // Whatever that is told as: it was looked at.
+    other.hears(|_, _| true);
+    fs::write(world.root.join("c/new"), "").unwrap();
+    other.tells("/g/c/new", Created);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::{
 
 use super::{
     Change, Identity,
+    pinned::{Pinned, metadata},
     way::{Way, way},
 };
 
@@ -234,7 +235,7 @@ impl Tree {
         }
         let mut known = Known::new();
         if let Some(end) = self.way.end.clone()
-            && let Ok(metadata) = std::fs::symlink_metadata(&end)
+            && let Ok(metadata) = metadata(&self.root, &end)
         {
             known.insert(PathBuf::new(), Entry::of(&metadata));
             if metadata.is_dir() {
@@ -262,7 +263,7 @@ impl Tree {
     fn look_at(&mut self, below: &Path, touch: Touch, ears: &mut dyn Ears, room: usize, changes: &mut Changes) -> Result<(), Trouble> {
         let Some(end) = self.way.end.clone() else { return Ok(()) };
         let path = join(&end, below);
-        let found = match std::fs::symlink_metadata(&path) {
+        let found = match metadata(&self.root, &path) {
             Ok(metadata) => Some(Entry::of(&metadata)),
             Err(error) if is_absence(&error) => None,
             Err(_) => return Ok(()),
@@ -321,7 +322,8 @@ impl Tree {
         let mut ahead = vec![(folder.to_owned(), below.to_owned())];
         while let Some((folder, below)) = ahead.pop() {
             self.listen(&folder, anew, ears)?;
-            let entries = match std::fs::read_dir(&folder) {
+            let opened = Pinned::inside(&self.root, &folder);
+            let entries = match opened.as_ref().map_err(|error| io::Error::from(error.kind())).and_then(Pinned::read) {
                 Ok(entries) => entries,
                 Err(error) => {
                     if !is_absence(&error) {

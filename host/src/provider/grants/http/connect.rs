@@ -32,7 +32,7 @@ use super::{
     gate::{self, Origin},
     proxy::Proxy,
 };
-use crate::{config::Grants, provider::grants::Need};
+use crate::provider::grants::{Need, Rights};
 
 /// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 8;
@@ -98,7 +98,7 @@ impl Client {
     /// Asks once, if the grants let it. The request's URI is its path and query; Host, and what leads to a proxy, is set here.
     pub(crate) async fn hop<B>(
         &self,
-        grants: &Grants,
+        rights: &Rights,
         origin: &Origin,
         mut request: Request<B>,
     ) -> Result<(Response<Incoming>, Connected), HopError>
@@ -106,15 +106,16 @@ impl Client {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        gate::admit(grants, origin)?;
+        gate::admit(rights.grants(), origin)?;
         let authority = origin.authority();
         let host = HeaderValue::from_str(&authority).map_err(|error| failed(Stage::Before, error))?;
         request.headers_mut().insert(HOST, host);
-        let route = self.route(grants, origin).await?;
+        let route = self.route(rights, origin).await?;
         let stream = match route {
             Route::Direct(addresses) => self.secured(origin, connect(&addresses).await?).await?,
             Route::Through(proxy) => {
-                let addresses = self.addresses(&proxy.origin).await.map_err(|error| failed(Stage::Connecting, proxied(proxy, error)))?;
+                let addresses =
+                    self.addresses(None, &proxy.origin).await.map_err(|error| failed(Stage::Connecting, proxied(proxy, error)))?;
                 let to_proxy: Vec<_> = addresses.into_iter().map(|address| SocketAddr::new(address, proxy.origin.port)).collect();
                 let stream = self.secured(&proxy.origin, connect(&to_proxy).await?).await?;
                 if origin.https {
@@ -139,9 +140,9 @@ impl Client {
         Ok((answer, connected))
     }
 
-    async fn route(&self, grants: &Grants, origin: &Origin) -> Result<Route<'_>, HopError> {
+    async fn route(&self, rights: &Rights, origin: &Origin) -> Result<Route<'_>, HopError> {
         let proxy = self.proxies.before(origin).map_err(|reason| failed(Stage::Connecting, reason))?;
-        let found = self.addresses(origin).await;
+        let (grants, found) = (rights.grants(), self.addresses(Some(rights), origin).await);
         let Some(proxy) = proxy else {
             let addresses = gate::reachable(grants, origin, &found.map_err(|reason| failed(Stage::Resolving, reason))?)?;
             return Ok(Route::Direct(addresses));
@@ -153,13 +154,25 @@ impl Client {
         Ok(Route::Through(proxy))
     }
 
-    /// At least one, or why there is none.
-    async fn addresses(&self, origin: &Origin) -> Result<Vec<IpAddr>, String> {
+    /// At least one, or why there is none. What is looked up for a provider takes one of its turns, until the lookup ends by itself: names
+    /// that nobody answers for are no reason why others should wait.
+    async fn addresses(&self, asking: Option<&Rights>, origin: &Origin) -> Result<Vec<IpAddr>, String> {
         if let Some(address) = origin.literal() {
             return Ok(vec![address]);
         }
         let name = origin.name().unwrap_or_default();
-        match self.resolver.resolve(name).await {
+        let turn = match asking {
+            Some(rights) => Some(rights.lookups().clone().acquire_owned().await.map_err(|error| error.to_string())?),
+            None => None,
+        };
+        let resolving = self.resolver.resolve(name);
+        // A task of its own, which whoever gives up does not end: the system's call cannot be called off.
+        let looking = tokio::spawn(async move {
+            let found = resolving.await;
+            drop(turn);
+            found
+        });
+        match looking.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
             Ok(mut addresses) if !addresses.is_empty() => {
                 let mut seen = Vec::new();
                 addresses.retain(|address| !seen.contains(address) && (seen.push(*address), true).1);

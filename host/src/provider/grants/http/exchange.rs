@@ -117,7 +117,7 @@ impl Client {
         *request.method_mut() = hop.method.clone();
         *request.uri_mut() = uri;
         *request.headers_mut() = hop.headers.clone();
-        self.hop(rights.grants(), &hop.origin, request).await.map_err(|error| match error {
+        self.hop(rights, &hop.origin, request).await.map_err(|error| match error {
             HopError::Failed(_, reason) => Failure::Failed(reason),
             HopError::Denied(need) => {
                 let message = rights.deny(need);

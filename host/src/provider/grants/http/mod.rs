@@ -30,6 +30,7 @@ pub use fetches::{Arrived, Fetches, Hold, Refused, Sink};
 pub use proxy::Proxies;
 pub use request::Outgoing;
 pub(crate) use request::method;
+pub(crate) use resolve::MAX_LOOKUPS_OF_ONE;
 pub use resolve::{Resolve, System};
 use rustls::pki_types::CertificateDer;
 pub use tls::{CaFileError, read_ca_file};

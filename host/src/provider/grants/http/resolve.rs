@@ -5,13 +5,15 @@ use std::{io, net::IpAddr, sync::Arc};
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 
-/// Lookups that the system does at a time, each on a thread of its own. One that is no longer waited for goes on until the system gives up,
-/// and counts till then.
-const MAX_LOOKUPS: usize = 32;
+/// Lookups that the system does at a time, each on a thread of its own.
+const MAX_LOOKUPS: usize = 64;
+/// And of those, the ones for one provider.
+pub(crate) const MAX_LOOKUPS_OF_ONE: usize = 8;
 
 /// What finds the addresses of a name.
 pub trait Resolve: Send + Sync {
-    /// The addresses of a name, in the order in which they are to be tried. An error, or none: there is no such name.
+    /// The addresses of a name, in the order in which they are to be tried. An error, or none: there is no such name. It is driven to its
+    /// end, also when nobody waits for it any more.
     fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
@@ -30,15 +32,9 @@ impl Resolve for System {
     fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         let (name, lookups) = (name.to_owned(), self.lookups.clone());
         Box::pin(async move {
-            let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
-            // A task of its own: the system's call cannot be called off, and holds its turn until it ends.
-            let looking = tokio::spawn(async move {
-                let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-                let addresses = found.map(|address| address.ip()).collect();
-                drop(turn);
-                Ok(addresses)
-            });
-            looking.await.map_err(io::Error::other)?
+            let _turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
         })
     }
 }

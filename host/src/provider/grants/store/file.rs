@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::{Answer, BUSY, Operation, Owner, StoreError, path};
+use super::{Answer, BUSY, MAX_KEYS, Operation, Owner, StoreError, path};
 
 /// The layout of the file, as `PRAGMA user_version` has it. A later one is not touched.
 const LAYOUT: i64 = 1;
@@ -80,8 +80,10 @@ impl File {
         }
     }
 
-    pub fn checkpoint(&self) -> Result<(), StoreError> {
-        Ok(self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
+    /// Brings the log into the file; whether all of it is there now.
+    pub fn checkpoint(&self) -> Result<bool, StoreError> {
+        let counted = |row: &rusqlite::Row<'_>| Ok(row.get::<_, i64>(1)? == row.get::<_, i64>(2)?);
+        Ok(self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], counted)?)
     }
 
     fn get(&self, owner: &Owner, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -93,11 +95,14 @@ impl File {
         let end = [prefix.as_bytes(), &[0xff]].concat();
         let mut statement = self.connection.prepare_cached(
             "SELECT key FROM entry JOIN owner ON owner.id = entry.owner
-             WHERE scope = ?1 AND provider = ?2 AND key >= ?3 AND key < ?4 ORDER BY key",
+             WHERE scope = ?1 AND provider = ?2 AND key >= ?3 AND key < ?4 ORDER BY key LIMIT ?5",
         )?;
-        let parameters = (&*owner.scope, &*owner.provider, prefix.as_bytes(), end);
+        let parameters = (&*owner.scope, &*owner.provider, prefix.as_bytes(), end, MAX_KEYS as i64 + 1);
         let mut keys = Vec::new();
         for key in statement.query_map(parameters, |row| row.get::<_, Vec<u8>>(0))? {
+            if keys.len() == MAX_KEYS {
+                return Err(StoreError::Keys);
+            }
             keys.push(String::from_utf8(key?).map_err(|_| StoreError::Disk("a key in it is damaged".into()))?);
         }
         Ok(keys)

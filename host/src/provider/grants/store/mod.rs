@@ -5,6 +5,7 @@
 //! - Each call is atomic, and durable against the death of the process, whenever it comes: the file is in WAL mode, where what was not
 //!   committed does not show. (A power cut may take the last calls back; it damages nothing.)
 //! - Keys and values of an owner never take more bytes than it is granted, whichever host writes.
+//! - The log beside the file is bounded, whatever providers write: who writes faster than it is brought into the file waits for that.
 //! - Nobody waits: a call that finds the file busy says so, and is made again by whoever can wait, at most for [`BUSY`].
 
 mod file;
@@ -31,6 +32,12 @@ pub const MAX_KEY_BYTES: usize = 1024;
 pub const BUSY: Duration = Duration::from_millis(250);
 /// After so many bytes written, what is in the log beside the file goes into the file itself: SQLite's own default, 1000 pages.
 const CHECKPOINT_BYTES: u64 = 4 << 20;
+/// Bytes in the log for a write besides its value: the pages of an entry, of its index and of its owner.
+const WRITE_BYTES: u64 = 16 << 10;
+/// So many bytes in the log, and who writes waits until they are in the file: as long as somebody writes it is not begun anew.
+const OVERDUE_BYTES: u64 = 64 << 20;
+/// Keys that are given at once. They take some 50 ms to read, in which nobody else has the file.
+pub const MAX_KEYS: usize = 100_000;
 /// The file, in the folder for it.
 const FILE: &str = "store.db";
 
@@ -43,6 +50,9 @@ pub enum StoreError {
     /// There would be so many bytes, which is more than is granted.
     #[error("the store would have {0} bytes, which is more than it may")]
     Full(u64),
+    /// More keys than [`MAX_KEYS`] begin so.
+    #[error("more than {MAX_KEYS} keys begin so: ask for longer beginnings")]
+    Keys,
     /// Another host has the file, or this one is busy with it.
     #[error("the store is busy: try again")]
     Busy,
@@ -92,18 +102,32 @@ pub enum Answer {
 }
 
 /// The stores of one host's providers. Opens its file when the first of them is used.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stores {
     folder: Option<PathBuf>,
     scope: Arc<str>,
     file: Mutex<Option<File>>,
+    /// Bytes written since the log was last brought into the file, and since that was last done with all of it.
     written: AtomicU64,
+    behind: AtomicU64,
+    tidying: Mutex<()>,
+}
+
+/// How the log beside the file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// Short.
+    Short,
+    /// Worth a [`Stores::tidy`], for which nobody need wait. It is said once.
+    Long,
+    /// So long that who writes has to wait for one.
+    Overdue,
 }
 
 impl Stores {
     /// In this folder, which is made if it is not there, for the wharf.toml with this real path.
     pub fn new(folder: Option<PathBuf>, scope: impl Into<Arc<str>>) -> Self {
-        Self { folder, scope: scope.into(), file: Mutex::default(), written: AtomicU64::new(0) }
+        Self { folder, scope: scope.into(), ..Self::default() }
     }
 
     /// The user's own folder: `$XDG_DATA_HOME/wharf/state`, or below `~/.local/share`. None without both variables.
@@ -124,6 +148,9 @@ impl Stores {
     /// [`StoreError`].
     pub fn at_once(&self, owner: &Owner, quota: u64, operation: &Operation) -> Result<Answer, StoreError> {
         check(operation)?;
+        if matches!(operation, Operation::Keys(_)) {
+            return Err(StoreError::Busy);
+        }
         let Some(mut file) = self.file.try_lock() else { return Err(StoreError::Busy) };
         // Opening it waits for the disk.
         if file.is_none() {
@@ -160,24 +187,37 @@ impl Stores {
             *open = None;
         }
         let answer = answer?;
-        if let Operation::Set(_, value) | Operation::Replace(_, _, Some(value)) = operation {
-            self.written.fetch_add(value.len() as u64, Relaxed);
-        }
+        let value = match operation {
+            Operation::Set(_, value) | Operation::Replace(_, _, Some(value)) => value.len(),
+            Operation::Remove(_) | Operation::Replace(_, _, None) => 0,
+            Operation::Get(_) | Operation::Keys(_) => return Ok(answer),
+        };
+        let bytes = WRITE_BYTES + value as u64;
+        self.written.fetch_add(bytes, Relaxed);
+        self.behind.fetch_add(bytes, Relaxed);
         Ok(answer)
     }
 
-    /// Whether enough was written for [`Stores::tidy`]; says so once.
-    pub fn is_untidy(&self) -> bool {
-        self.written.load(Relaxed) >= CHECKPOINT_BYTES && self.written.swap(0, Relaxed) >= CHECKPOINT_BYTES
+    /// What there is to be done about the log beside the file.
+    pub fn log(&self) -> Log {
+        if self.behind.load(Relaxed) >= OVERDUE_BYTES {
+            return Log::Overdue;
+        }
+        let long = self.written.load(Relaxed) >= CHECKPOINT_BYTES && self.written.swap(0, Relaxed) >= CHECKPOINT_BYTES;
+        if long { Log::Long } else { Log::Short }
     }
 
     /// Brings the log beside the file into it, which waits for the disk; others go on meanwhile. Blocks. What fails here is done later, or by
     /// the next who opens the file.
     pub fn tidy(&self) {
-        if let Some(folder) = &self.folder
-            && let Err(error) = File::open(folder).and_then(|file| file.checkpoint())
-        {
-            tracing::debug!("the store was not tidied: {error}");
+        let Some(folder) = &self.folder else { return };
+        let _one = self.tidying.lock();
+        let behind = self.behind.load(Relaxed);
+        match File::open(folder).and_then(|file| file.checkpoint()) {
+            // The next write begins it anew.
+            Ok(true) => drop(self.behind.fetch_sub(behind, Relaxed)),
+            Ok(false) => {}
+            Err(error) => tracing::debug!("the store was not tidied: {error}"),
         }
     }
 }

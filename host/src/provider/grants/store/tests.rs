@@ -39,6 +39,10 @@ impl Kept {
         value(&self.stores, &self.owner, key)
     }
 
+    fn log_bytes(&self) -> u64 {
+        std::fs::metadata(self.folder.path().join("state/store.db-wal")).unwrap().len()
+    }
+
     fn keys(&self, prefix: &str) -> Vec<String> {
         match self.stores.patiently(&self.owner, QUOTA, &Operation::Keys(prefix.into())) {
             Ok(Answer::Keys(keys)) => keys,
@@ -190,14 +194,62 @@ fn what_is_written_goes_into_the_file_itself_now_and_then() {
     let mut tidied = 0;
     for _ in 0..200 {
         kept.set("a", &value).unwrap();
-        if kept.stores.is_untidy() {
+        if kept.stores.log() == Log::Long {
             kept.stores.tidy();
             tidied += 1;
         }
     }
-    assert_eq!(tidied, 200 * (64 << 10) / (4 << 20));
-    let log = std::fs::metadata(kept.folder.path().join("state/store.db-wal")).unwrap().len();
+    assert!(tidied > 1, "{tidied}");
+    let log = kept.log_bytes();
     assert!(log < 3 * CHECKPOINT_BYTES, "{log} bytes of log for {} written", 200 * value.len());
+}
+
+#[test]
+fn writes_of_nothing_and_removals_fill_the_log_and_so_are_counted() {
+    let kept = kept();
+    let remove = || kept.stores.patiently(&kept.owner, QUOTA, &Operation::Remove("a".into())).unwrap();
+    for _ in 0..1000 {
+        kept.set("a", b"").unwrap();
+        remove();
+        if kept.stores.log() != Log::Short {
+            kept.stores.tidy();
+        }
+    }
+    let log = kept.log_bytes();
+    assert!(log < 2 * CHECKPOINT_BYTES, "{log} bytes of log for nothing");
+}
+
+#[test]
+fn a_log_that_is_never_done_with_makes_who_writes_wait() {
+    let kept = kept();
+    let value = vec![7; 900 << 10];
+    let writes = OVERDUE_BYTES.div_ceil(value.len() as u64 + WRITE_BYTES);
+    for n in 0..writes {
+        assert_ne!(kept.stores.log(), Log::Overdue, "{n}");
+        kept.set("a", &value).unwrap();
+    }
+    assert_eq!((kept.stores.log(), kept.stores.log()), (Log::Overdue, Log::Overdue), "until it is done");
+    kept.stores.tidy();
+    assert_ne!(kept.stores.log(), Log::Overdue);
+    kept.set("a", &value).unwrap();
+    let log = kept.log_bytes();
+    assert!(log < OVERDUE_BYTES + 3 * CHECKPOINT_BYTES, "it is begun anew: {log}");
+}
+
+#[test]
+fn one_key_more_than_may_be_given_at_once_is_an_error_that_says_what_to_do() {
+    let kept = kept();
+    kept.set("a", b"").unwrap();
+    let file = rusqlite::Connection::open(kept.folder.path().join("state/store.db")).unwrap();
+    let fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+                INSERT INTO entry SELECT 1, CAST(printf('k%08d', i) AS BLOB), x'' FROM n";
+    file.execute(fill, [MAX_KEYS as i64]).unwrap();
+    assert_eq!(kept.keys("k").len(), MAX_KEYS);
+    let all = kept.stores.patiently(&kept.owner, QUOTA, &Operation::Keys(String::new()));
+    assert_eq!(all, Err(StoreError::Keys));
+    assert!(StoreError::Keys.to_string().contains("longer beginnings"));
+    // Reading so many takes its time, which no async thread has.
+    assert_eq!(kept.stores.at_once(&kept.owner, QUOTA, &Operation::Keys("k".into())), Err(StoreError::Busy));
 }
 
 #[cfg(unix)]

@@ -13,7 +13,7 @@ use crate::provider::{
             },
         },
         inbox::Inbox,
-        instance::HostState,
+        state::HostState,
     },
 };
 

@@ -18,13 +18,13 @@ use wasmtime_wasi::WasiCtx;
 use crate::provider::{
     grants::{
         Need, Rights,
-        files::{Files, Places, Unplaced, Watching},
+        files::{Files, Guarded, Places, Unplaced, Watching},
     },
     wasm::{
         bindings::wharf::provider::{file_watch, types::Error},
         engine::Runtime,
-        instance::HostState,
         log::GuestLog,
+        state::HostState,
         timers::MAX_NAME_BYTES,
         wasi,
     },
@@ -56,15 +56,22 @@ impl Drop for Watch {
 
 impl Folders {
     /// Finds the granted folders, and makes the WASI context that has them. Wakes this when one of them is another than it was.
-    pub async fn open(runtime: &Runtime, rights: &Rights, log: &GuestLog, wake: &Arc<Notify>, patience: Duration) -> (Self, WasiCtx) {
+    pub async fn open(
+        runtime: &Runtime,
+        rights: &Rights,
+        guarded: &Arc<Guarded>,
+        log: &GuestLog,
+        wake: &Arc<Notify>,
+        patience: Duration,
+    ) -> (Self, WasiCtx) {
         let grants = rights.grants().clone();
         let (places, wasi) = if grants.folders.is_empty() {
             (Places::default(), wasi::context(log, &Places::default(), rights.secrets().environment()))
         } else {
             let finding = tokio::task::spawn_blocking({
-                let (grants, secrets, log) = (grants.clone(), rights.secrets().clone(), log.clone());
+                let (grants, guarded, secrets, log) = (grants.clone(), guarded.clone(), rights.secrets().clone(), log.clone());
                 move || {
-                    let places = Places::find(&grants.folders);
+                    let places = Places::find(&grants.folders, &guarded);
                     let wasi = wasi::context(&log, &places, secrets.environment());
                     (places, wasi)
                 }
@@ -85,6 +92,19 @@ impl Folders {
                 format!(
                     "the folder {host}, which wharf.toml grants as {guest}, cannot be had ({}): it runs without, and gets it once it is there",
                     missing.reason
+                ),
+            );
+        }
+        for place in places.there() {
+            let Some(guarded) = &place.guarded else { continue };
+            runtime.warn_once(
+                rights.provider(),
+                format!(
+                    "the folder {}, which wharf.toml grants as {} with write = true, is given to be read only: {} is in it, and who may write \
+                     that can have more than was granted; grant a folder in which it is not",
+                    place.host.display(),
+                    place.guest,
+                    guarded.display()
                 ),
             );
         }
@@ -131,7 +151,7 @@ impl HostState {
             let (inbox, name, shown, ended) = (self.inbox.clone(), name.clone(), located.shown.clone(), ended.clone());
             Arc::new(move |changes| inbox.changed(&name, &shown, &ended, changes))
         };
-        let watching = self.folders.files.watch(&located, recursive, sink);
+        let watching = self.folders.files.watch(self.rights.provider(), &located, recursive, sink);
         let watching = watching.map_err(|error| Error::Failed(format!("the host has no thread to watch files with: {error}")))?;
         self.folders.watches.insert(name, Watch { ended, _watching: watching });
         Ok(())

@@ -15,7 +15,7 @@ use super::{
         announce, fetch as fetching, file_watch, settings, shared_state, store as storing, timers,
         types::{self, Error},
     },
-    instance::HostState,
+    state::HostState,
     timers::{MAX_NAME_BYTES, MAX_TIMERS, Refused},
 };
 use crate::{provider::Occurrence, uri};

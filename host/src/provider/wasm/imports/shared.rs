@@ -8,7 +8,7 @@ use crate::provider::{
             types::Error,
         },
         convert::Taker,
-        instance::HostState,
+        state::HostState,
     },
 };
 

@@ -3,11 +3,11 @@
 use crate::provider::{
     grants::{
         Need,
-        store::{Answer, Operation, StoreError},
+        store::{Answer, Log, Operation, StoreError},
     },
     wasm::{
         bindings::wharf::provider::{store, types::Error},
-        instance::HostState,
+        state::HostState,
     },
 };
 
@@ -23,12 +23,19 @@ impl HostState {
             }
             answer => answer,
         };
-        if self.stores.is_untidy() {
+        let tidy = || {
             let stores = self.stores.clone();
-            tokio::task::spawn_blocking(move || stores.tidy());
+            tokio::task::spawn_blocking(move || stores.tidy())
+        };
+        match self.stores.log() {
+            Log::Short => {}
+            Log::Long => drop(tidy()),
+            // Who fills it waits, so that it does not fill the disk.
+            Log::Overdue => drop(tidy().await),
         }
         answer.map_err(|error| match error {
             StoreError::Key => Error::Invalid(error.to_string()),
+            StoreError::Keys => Error::Denied(error.to_string()),
             // In whole MiB, as it is told: else each length would be a denial of its own.
             StoreError::Full(bytes) => Error::Denied(self.rights.deny(Need::State(Some(bytes.next_multiple_of(1 << 20))))),
             StoreError::Busy => Error::Unavailable(error.to_string()),

@@ -141,3 +141,59 @@ async fn an_address_that_does_not_answer_is_passed_over() {
     let world = world(&[&hosts[0], &hosts[1]], &["a.example=127.1.1.1,127.1.1.2,127.0.0.1"]);
     assert_eq!(world.text(&format!("http://a.example:{}/", web.port())).await, "here");
 }
+
+#[tokio::test]
+async fn interim_answers_without_end_are_no_answer() {
+    let web = Web::http(|seen| match seen.target() {
+        "/few" => Reply::Bytes(
+            [b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n".repeat(50).as_slice(), b"HTTP/1.1 204 No Content\r\n\r\n"].concat(),
+        ),
+        _ => Reply::Endless(Vec::new(), b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n".repeat(100)),
+    })
+    .await;
+    let world = world(&[&web.address.to_string()], &[]);
+    assert_eq!(world.get(&format!("http://{}/few", web.address)).await.unwrap().status, 204);
+    let url = format!("http://{}/endless", web.address);
+    let flooded = Outgoing::new(None, &url, &[], None, Some(Duration::from_millis(100))).unwrap();
+    assert_eq!(world.send(&flooded).await.unwrap_err(), Failure::TimedOut);
+    soon(web.left(2)).await;
+}
+
+/// Names that nobody answers for, and `a.example`.
+#[derive(Default)]
+struct Silent(std::sync::atomic::AtomicUsize);
+
+impl Resolve for Silent {
+    fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        if name == "a.example" {
+            return Box::pin(std::future::ready(Ok(vec![[127, 0, 0, 1].into()])));
+        }
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn names_that_nobody_answers_for_take_a_providers_own_turns_and_no_others() {
+    let web = Web::http(|_| ok("here")).await;
+    let silent = Arc::new(Silent::default());
+    let settings =
+        Settings { authorities: Vec::new(), resolver: silent.clone(), proxies: Proxies::default(), min_period: Duration::from_millis(10) };
+    let client = Client::new(settings);
+    let rights = |name: &str, hosts: &[String]| {
+        let hosts = hosts.iter().map(|host| HostGrant::parse(host).unwrap()).collect();
+        Rights::new(name.into(), Arc::new(Grants { hosts, ..Grants::default() }))
+    };
+    // The turns outlive what is no longer waited for, and the next generation has the same ones.
+    let hostile = rights("hostile", &["*.silent.example".into()]);
+    for n in 0..crate::provider::grants::http::MAX_LOOKUPS_OF_ONE + 4 {
+        let short = Some(Duration::from_millis(5));
+        let request = Outgoing::new(None, &format!("http://{n}.silent.example/"), &[], None, short).unwrap();
+        let rights = hostile.with(hostile.grants().clone(), Arc::default());
+        assert_eq!(soon(client.exchange(&rights, &request, &[], &Room::default())).await.unwrap_err(), Failure::TimedOut);
+    }
+    assert_eq!(silent.0.load(std::sync::atomic::Ordering::SeqCst), crate::provider::grants::http::MAX_LOOKUPS_OF_ONE);
+    let other = rights("other", &[format!("a.example:{}", web.port()), web.address.to_string()]);
+    let request = get(&format!("http://a.example:{}/", web.port()));
+    assert_eq!(soon(client.exchange(&other, &request, &[], &Room::default())).await.unwrap().body, b"here");
+}
