@@ -178,7 +178,7 @@ async fn while_a_provider_computes_changes_wait_for_it_joined() {
     let world = World::new();
     let filer = world.filer(false, LONG).await;
     watching(&filer, "w", &world.root).await;
-    let busy = filer.text("filer://spin/2500");
+    let busy = filer.text("filer://spin/g/last");
     let change = async {
         for n in 0..30 {
             fs::write(world.root.join("b"), n.to_string()).unwrap();

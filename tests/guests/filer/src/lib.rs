@@ -5,7 +5,7 @@
 //! - `filer://many/<n><path>`: reads the file so many times, and answers how many µs one took.
 //! - `filer://watch/<name><path>`, `filer://watch-all/<name><path>` (recursively), `filer://unwatch/<name>`.
 //! - `filer://changes`: what it was told, a line each: name, change, path. It announces this when it is told more. Listed.
-//! - `filer://spin/<ms>`: answers after so long, spent computing.
+//! - `filer://spin/<path>`: computes until that file is there.
 //! - `filer://once`: how often this instance was asked this.
 
 use std::{cell::RefCell, fs, time::Instant};
@@ -114,9 +114,7 @@ impl resources::Guest for Filer {
             }
             "changes" => CHANGED.with_borrow(|changed| changed.join("\n")),
             "spin" => {
-                let ms: u128 = split(rest).0.parse().map_err(failed)?;
-                let began = Instant::now();
-                while began.elapsed().as_millis() < ms {
+                while !fs::exists(rest).map_err(failed)? {
                     std::hint::spin_loop();
                 }
                 String::new()
