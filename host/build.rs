@@ -1,9 +1,10 @@
 //! Puts files into the program: `templates/`, for `wharf new`, where a folder is a language, and adding one is adding a folder; and the
-//! Go module that bindings for Go import, for `wharf bindings`.
+//! Go module that bindings for Go import, for `wharf bindings`: the crate that generates them has it among its sources.
 
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// What builds and tools leave in a template that was tried where it stands.
@@ -11,11 +12,16 @@ const LEFTOVERS: [&str; 11] =
     [".venv", ".zig-cache", "__pycache__", "build", "gen", "node_modules", "target", "venv", "zig-cache", "zig-out", ".DS_Store"];
 /// Says of a template what it is. Alone in a folder, it is about a template that is not there yet.
 const ABOUT: &str = "template.toml";
+/// Generates bindings for Go, and has in this folder the module that they import.
+const GENERATOR: &str = "wit-bindgen-go";
+const GO_MODULE: &str = "src/pkg";
+/// Of that module, what a build needs; the rest is its project's own.
+const GO_PARTS: [&str; 3] = ["LICENSE", "go.mod", "wit"];
 /// A link that leads back above itself would go on for ever.
 const DEPTH: usize = 8;
 
 fn main() -> io::Result<()> {
-    ["build.rs", "templates", "third-party"].iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
+    ["build.rs", "templates"].iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let mut list = String::from("&[\n");
@@ -27,8 +33,27 @@ fn main() -> io::Result<()> {
     }
     list += "]\n";
     fs::write(out.join("templates.rs"), list)?;
-    let go = root.join("third-party/go-pkg");
-    fs::write(out.join("go_module.rs"), listed(&files(&go, &go, DEPTH)?))
+    // What only the commands need.
+    if env::var_os("CARGO_FEATURE_CLI").is_none() {
+        return Ok(());
+    }
+    let go = source_of(GENERATOR, &root)?.join(GO_MODULE);
+    let mut module = files(&go, &go, DEPTH)?;
+    module.retain(|(path, _)| GO_PARTS.iter().any(|part| path.split('/').next() == Some(part)));
+    fs::write(out.join("go_module.rs"), listed(&module))
+}
+
+/// Where cargo has the sources of a crate that this one depends on.
+fn source_of(name: &str, root: &Path) -> io::Result<PathBuf> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["metadata", "--format-version", "1", "--offline", "--manifest-path"]).arg(root.join("Cargo.toml"));
+    let said = cargo.output()?;
+    let metadata = String::from_utf8_lossy(&said.stdout);
+    // JSON in one line. A path of a package ends with its folder's name and the manifest's.
+    let manifests = metadata.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let mut folders = manifests.map(|path| PathBuf::from(path.replace("\\\\", "\\"))).filter_map(|path| path.parent().map(Path::to_owned));
+    let folder = folders.find(|folder| self::name(folder).strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')));
+    folder.ok_or_else(|| refused(&format!("cargo metadata names no {name}: {}", String::from_utf8_lossy(&said.stderr).trim())))
 }
 
 /// Rust for them: each as its path, and the macro that puts its content there.

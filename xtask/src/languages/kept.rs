@@ -24,7 +24,7 @@ const RECIPE: &str = "1";
 /// Of each project: enough for a few branches.
 const VERSIONS: usize = 8;
 /// What makes bindings and components in the host.
-const MAKERS: [&str; 3] = ["host/src/cli/authors", "host/third-party", "wit"];
+const MAKERS: [&str; 2] = ["host/src/cli/authors", "wit"];
 /// And the crates it has for that: what their names begin with.
 const MAKING_CRATES: [&str; 5] = ["wasi-preview1", "wasm-encoder", "wit-bindgen", "wit-component", "wit-parser"];
 
