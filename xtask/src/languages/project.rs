@@ -14,7 +14,7 @@ use super::{LANGUAGES, Language, Mark, Tools};
 use crate::{repo::Repo, run};
 
 /// A compiler's first run compiles its standard library: half a minute, and much more on a machine that has other things to do.
-const BUILD_LIMIT: Duration = Duration::from_secs(900);
+const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 /// What is made by builds, and no source.
 const MADE: [&str; 11] = [
     ".git",
