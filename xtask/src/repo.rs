@@ -20,6 +20,9 @@ const METADATA_LIMIT: Duration = Duration::from_secs(120);
 /// The fixture of the contract's test in Rust: beside those in other languages, and a workspace of its own.
 pub const RUST_FIXTURE: &str = "tests/languages/rust";
 
+/// What providers in Rust are written with.
+pub const RUST_SDK: &str = "sdk/rust";
+
 /// The checkout that xtask works on.
 pub struct Repo {
     pub root: PathBuf,

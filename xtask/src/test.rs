@@ -8,7 +8,12 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{clients, compatibility, conformance, guests, languages, repo::Repo, run, toolchain::Choice};
+use crate::{
+    clients, compatibility, conformance, guests, languages,
+    repo::{RUST_SDK, Repo},
+    run,
+    toolchain::Choice,
+};
 
 /// The slowest step compiles all of wasmtime: some ten minutes on two slow cores.
 const CARGO_LIMIT: Duration = Duration::from_secs(3600);
@@ -99,8 +104,11 @@ fn test(repo: &Repo) -> Result<()> {
     }
     // To the end, so that one failure does not hide what the later tests have to say.
     run::run(repo.cargo().args(["test", "--workspace", "--no-fail-fast"]), CARGO_LIMIT)?;
-    // What the example providers do without a host, as if they were built for this machine.
-    cargo(repo, &["test", "--workspace", "--no-fail-fast", "--manifest-path"], &repo.root.join("plugins"), &[])
+    // What the example providers and the SDK do without a host, as if they were built for this machine.
+    for workspace in ["plugins", RUST_SDK] {
+        cargo(repo, &["test", "--workspace", "--no-fail-fast", "--manifest-path"], &repo.root.join(workspace), &[])?;
+    }
+    Ok(())
 }
 
 fn doc(repo: &Repo) -> Result<()> {
@@ -108,9 +116,9 @@ fn doc(repo: &Repo) -> Result<()> {
     run::run(repo.cargo().args(["doc", "--no-deps", "--workspace", "--lib"]).env("RUSTDOCFLAGS", "-D warnings"), CARGO_LIMIT)
 }
 
-/// The host's workspace, that of the benchmark, and those of the guests.
+/// The host's workspace, that of the benchmark, that of the SDK, and those of the guests.
 fn workspaces(repo: &Repo) -> Vec<std::path::PathBuf> {
-    let mut all = vec![repo.root.clone(), repo.root.join("bench")];
+    let mut all = vec![repo.root.clone(), repo.root.join("bench"), repo.root.join(RUST_SDK)];
     all.extend(repo.guest_workspaces());
     all
 }

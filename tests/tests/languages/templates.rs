@@ -58,25 +58,22 @@ fn own_tests(project: &Path) -> Option<&'static [&'static str]> {
     ways.iter().find(|(file, text, _)| says(file, text)).map(|(_, _, command)| *command)
 }
 
-/// The one file of a project's own that says this, and is no test and no prose.
-fn source(project: &Path, says: &str) -> Result<PathBuf> {
-    fn walk(folder: &Path, says: &str, found: &mut Vec<PathBuf>) -> Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let (name, path, kind) = (entry.file_name().to_string_lossy().into_owned(), entry.path(), entry.file_type()?);
-            let other = ["build", "gen", "target", ".venv", "zig-out"].contains(&&*name) || name.contains("test") || name.ends_with(".md");
-            if kind.is_dir() && !other {
-                walk(&path, says, found)?;
-            } else if kind.is_file() && !other && fs::read_to_string(&path).is_ok_and(|content| content.contains(says)) {
-                found.push(path);
-            }
+/// The file that has what the provider says: `content`, with the extension of its language.
+fn content(folder: &Path) -> Result<Option<PathBuf>> {
+    for entry in fs::read_dir(folder)? {
+        let (entry, made) = (entry?, ["build", "gen", "node_modules", "target"]);
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_file() && path.file_stem().is_some_and(|stem| stem == "content") && fs::read_to_string(&path)?.contains(SENTENCE) {
+            return Ok(Some(path));
         }
-        Ok(())
+        if kind.is_dir()
+            && !made.iter().any(|made| path.ends_with(made))
+            && let Some(found) = content(&path)?
+        {
+            return Ok(Some(found));
+        }
     }
-    let mut found = Vec::new();
-    walk(project, says, &mut found)?;
-    ensure!(found.len() == 1, "{says:?} is said in {found:?}");
-    found.pop().context("nowhere")
+    Ok(None)
 }
 
 pub async fn a_new_project_is_built_and_served_and_a_saved_change_reaches_a_client(language: &str) -> Result<()> {
@@ -87,7 +84,7 @@ pub async fn a_new_project_is_built_and_served_and_a_saved_change_reaches_a_clie
     if let Some((_, packages)) = tools.iter().find(|(name, _)| name == NODE_MODULES) {
         symlink(packages, project.join("node_modules"))?;
     }
-    let file = source(&project, SENTENCE)?;
+    let file = content(&project)?.context("no file called content says the sentence")?;
 
     let mut command = Command::new(binary()?);
     command.args(["dev", "my-notes", "--http", "127.0.0.1:0"]).current_dir(folder.path()).env("XDG_DATA_HOME", folder.path().join("data"));

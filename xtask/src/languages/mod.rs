@@ -157,6 +157,18 @@ pub static LANGUAGES: [Language; 8] = [
     },
 ];
 
+/// What providers of a language are written with, where that has tests of its own. (Rust's are cargo's.)
+struct Sdk {
+    folder: &'static str,
+    language: &'static str,
+    tests: &'static [&'static str],
+}
+
+static SDKS: [Sdk; 2] = [
+    Sdk { folder: "sdk/js", language: "js", tests: &["npm", "test"] },
+    Sdk { folder: "sdk/python", language: "python", tests: &["python3", "-m", "unittest", "discover", "tests"] },
+];
+
 /// Which languages are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
@@ -184,9 +196,13 @@ impl Choice {
     }
 
     fn has(self, language: &Language) -> bool {
+        self.has_named(language.name)
+    }
+
+    fn has_named(self, language: &str) -> bool {
         match self {
             Self::Rust => false,
-            Self::One(name) => language.name == name,
+            Self::One(name) => language == name,
             Self::All => true,
         }
     }
@@ -219,10 +235,26 @@ pub fn build(repo: &Repo, choice: Choice, tests: Tests) -> Result<()> {
     let projects = project::find(repo)?;
     let mut failed = Vec::new();
     for language in LANGUAGES.iter().filter(|language| choice.has(language)) {
-        let tools = Tools::install(repo, language, &cache)?;
+        // To the end, so that one mistake does not hide the others.
+        let tools = match Tools::install(repo, language, &cache) {
+            Ok(tools) => tools,
+            Err(error) => {
+                eprintln!("  {error:#}");
+                failed.push(language.name.to_owned());
+                continue;
+            }
+        };
         for project in projects.iter().filter(|project| project.language.name == language.name) {
-            // To the end, so that one mistake does not hide the others.
             if let Err(error) = made(repo, project, &tools, &cache, tests) {
+                eprintln!("  {}: {error:#}", project.label());
+                failed.push(project.label());
+            }
+        }
+    }
+    if tests == Tests::Run {
+        for sdk in SDKS.iter().filter(|sdk| choice.has_named(sdk.language)) {
+            let project = Project::at(repo, sdk.folder, Language::named(sdk.language)?);
+            if let Err(error) = tested(repo, &project, sdk.tests, &cache) {
                 eprintln!("  {}: {error:#}", project.label());
                 failed.push(project.label());
             }
@@ -230,6 +262,19 @@ pub fn build(repo: &Repo, choice: Choice, tests: Tests) -> Result<()> {
     }
     if !failed.is_empty() {
         bail!("could not build or test {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn tested(repo: &Repo, project: &Project, command: &[&str], cache: &Path) -> Result<()> {
+    let sources = project.sources()?;
+    let tools = Tools::install(repo, project.language, cache)?;
+    let kept = kept::Kept::of(repo, project, &sources, &tools, cache)?;
+    let _lock = repo::lock(&kept.lock(), "testing the same SDK")?;
+    if !kept.is_tested() {
+        let copied = project.copy(&sources, &tools, cache)?;
+        run::step(&format!("test {}", project.label()), || project.run(command, &copied, &tools))?;
+        kept.mark_tested()?;
     }
     Ok(())
 }

@@ -14,24 +14,23 @@ use super::{LANGUAGES, Language, Mark, Tools};
 use crate::{repo::Repo, run};
 
 /// A compiler's first run compiles its standard library: half a minute, and much more on a machine that has other things to do.
-const BUILD_LIMIT: Duration = Duration::from_secs(900);
+const BUILD_LIMIT: Duration = Duration::from_secs(1800);
 /// What is made by builds, and no source.
-const MADE: [&str; 14] = [
+const MADE: [&str; 11] = [
     ".git",
     ".mypy_cache",
     ".pytest_cache",
     ".venv",
     ".zig-cache",
     "__pycache__",
-    "build",
-    "dist",
-    "gen",
     "node_modules",
     "target",
     "venv",
     "zig-cache",
     "zig-out",
 ];
+/// The same, but only directly in the project's folder: deeper, it is a good name for a folder of sources.
+const MADE_AT_TOP: [&str; 3] = [BUILD, "dist", "gen"];
 /// Where a build leaves its component.
 const BUILD: &str = "build";
 /// A chain of folders so long goes in a circle, by a link.
@@ -76,8 +75,7 @@ pub fn find(repo: &Repo) -> Result<Vec<Project>> {
                 _ => language(&folder),
             };
             let Some(language) = language else { continue };
-            let to = folder.with_extension("wasm");
-            found.push(Project { language, place: format!("{place}/{name}"), folder, to });
+            found.push(Project::at(repo, &format!("{place}/{name}"), language));
         }
     }
     Ok(found)
@@ -96,6 +94,12 @@ fn language(folder: &Path) -> Option<&'static Language> {
 }
 
 impl Project {
+    /// The one in this folder of the repository.
+    pub fn at(repo: &Repo, place: &str, language: &'static Language) -> Self {
+        let folder = repo.root.join(place);
+        Self { language, place: place.to_owned(), to: folder.with_extension("wasm"), folder }
+    }
+
     /// How it is called in what xtask says.
     pub fn label(&self) -> String {
         format!("{} ({})", self.place, self.language.name)
@@ -177,7 +181,8 @@ fn collect(folder: &Path, inside: &Path, depth: usize, sources: &mut Vec<Source>
         let entry = entry?;
         let (name, from) = (entry.file_name(), entry.path());
         let is = |extension: &str| from.extension().is_some_and(|found| found == extension);
-        if MADE.iter().any(|made| name == *made) || is("wasm") || is("pyc") {
+        let at_top = || inside.as_os_str().is_empty() && MADE_AT_TOP.iter().any(|made| name == *made);
+        if MADE.iter().any(|made| name == *made) || at_top() || is("wasm") || is("pyc") {
             continue;
         }
         let path = inside.join(&name);
@@ -246,11 +251,12 @@ mod tests {
     #[test]
     fn sources_are_what_is_not_made_and_links_are_followed() {
         let shared = folder(&[("provider.wit", "")]);
-        let of = folder(&[("Makefile", ""), ("build/x.wasm", ""), ("gen/x.h", ""), ("src/main.c", ""), ("old.wasm", "")]);
+        let of =
+            folder(&[("Makefile", ""), ("build/x.wasm", ""), ("gen/x.h", ""), ("src/main.c", ""), ("src/gen/a.c", ""), ("old.wasm", "")]);
         fs::create_dir_all(of.path().join("wit/deps")).unwrap();
         symlink(shared.path(), of.path().join("wit/deps/provider")).unwrap();
         let paths: Vec<String> = project(of.path()).sources().unwrap().iter().map(|source| source.path.display().to_string()).collect();
-        assert_eq!(paths, ["Makefile", "src/main.c", "wit/deps/provider/provider.wit"]);
+        assert_eq!(paths, ["Makefile", "src/gen/a.c", "src/main.c", "wit/deps/provider/provider.wit"]);
         symlink(of.path(), of.path().join("circle")).unwrap();
         assert!(project(of.path()).sources().is_err());
         fs::remove_file(of.path().join("circle")).unwrap();
