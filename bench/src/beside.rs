@@ -1,16 +1,22 @@
-//! What compiling one component does to the reads of another: a steady load, alone and while a component in JavaScript is compiled that is in
-//! no cache.
+//! What compiling one component does to the reads of another: a steady load, alone, while a component in JavaScript is compiled that is in no
+//! cache, and while programs that have nothing to do with the host keep as many processors busy. The last says how much of it is the
+//! machine's own: what a process that was woken waits where all processors are in use.
 //!
 //! The load is an open loop: a request is due when it is due, whatever became of the one before, so a server that stands still is not spared
 //! those it kept waiting.
 
 use std::{
     fs,
+    hint::black_box,
+    io,
     net::SocketAddr,
+    num::NonZero,
+    process::{Child, Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -33,6 +39,8 @@ const CONNECTIONS: u32 = 4;
 /// The loads take turns, so that whatever else the machine does meets both.
 const ROUNDS: usize = 3;
 const ALONE: Duration = Duration::from_secs(10);
+/// What the host's compiler adds to its niceness.
+const NICER: i32 = 5;
 /// A server that answers nothing for so long is stuck.
 const STUCK: Duration = Duration::from_secs(10);
 /// Before a load without anything: a reload drops the old component, and the system writes its machine code to the disk.
@@ -56,16 +64,18 @@ async fn measure(options: &Options) -> Result<Beside> {
     host.says(&["loaded"], COMPILING).await?;
     let address = host.server.address;
     let [component, _] = javascript(options)?;
-    let (mut alone, mut beside, mut took) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut alone, mut beside_others, mut beside, mut took) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (rounds, time) = if options.quick { (1, Duration::from_secs(1)) } else { (ROUNDS, ALONE) };
     for round in 0..rounds {
         tokio::time::sleep(SETTLING).await;
-        let (latencies, ()) = during(address, async {
+        let passing = async || {
             tokio::time::sleep(time).await;
             Ok(())
-        })
-        .await?;
-        alone.extend(latencies);
+        };
+        alone.extend(during(address, passing()).await?.0);
+        let others = Busy::start()?;
+        beside_others.extend(during(address, passing()).await?.0);
+        drop(others);
         // Before the load, which comes from this thread too.
         stage(&plugins, &marked(&component, round))?;
         let (latencies, compiled) = during(address, async {
@@ -77,7 +87,45 @@ async fn measure(options: &Options) -> Result<Beside> {
         beside.extend(latencies);
         took.push(compiled);
     }
-    Ok(Beside::new(RATE, alone, beside, took))
+    let loads = [("alone", alone), ("while other programs compute", beside_others), ("while a component compiles", beside)];
+    Ok(Beside::new(RATE, loads, &took))
+}
+
+/// Programs that compute, one for each processor, until this is dropped.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start() -> Result<Self> {
+        let program = std::env::current_exe().context("where is this program?")?;
+        let mut busy = Self(Vec::new());
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            busy.0.push(Command::new(&program).arg("busy").stdin(Stdio::piped()).spawn()?);
+        }
+        Ok(busy)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Computes for as long as stdin stays open, with the priority that the host's compiler has.
+pub fn be_busy() -> Result<()> {
+    rustix::process::setsid()?;
+    rustix::process::nice(NICER)?;
+    thread::spawn(|| {
+        let mut number = 1_u64;
+        loop {
+            number = black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+    });
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    Ok(())
 }
 
 /// The same component as another content: with a custom section at its end (Binary.md: id 0, size, name, content).

@@ -45,6 +45,7 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["rival", name, folder] => rivals::serve(name, Path::new(folder)),
+        ["busy"] => beside::be_busy(),
         [what, ..] => measure(what, &options(&arguments[1..])?),
         [] => bail!(USAGE),
     }

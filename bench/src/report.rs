@@ -124,47 +124,45 @@ impl Reloaded {
 #[derive(Serialize)]
 pub struct Beside {
     requests_per_second: u32,
-    alone: usize,
-    alone_p50_us: f64,
-    alone_p99_us: f64,
-    beside: usize,
-    beside_p50_us: f64,
-    beside_p99_us: f64,
-    /// Of the p99s.
-    ratio: f64,
+    /// The first is the one that the others are compared with.
+    loads: Vec<Load>,
     /// From the new file to the loaded component, each round, in seconds.
     compiled_s: Vec<f64>,
 }
 
-impl Beside {
-    pub fn new(requests_per_second: u32, mut alone: Vec<u32>, mut beside: Vec<u32>, took: Vec<Duration>) -> Self {
-        alone.sort_unstable();
-        beside.sort_unstable();
-        let (alone_p99_us, beside_p99_us) = (quantile(&alone, 0.99), quantile(&beside, 0.99));
-        Self {
-            requests_per_second,
-            alone: alone.len(),
-            alone_p50_us: quantile(&alone, 0.5),
-            alone_p99_us,
-            beside: beside.len(),
-            beside_p50_us: quantile(&beside, 0.5),
-            beside_p99_us,
-            ratio: beside_p99_us / alone_p99_us,
-            compiled_s: took.iter().map(Duration::as_secs_f64).collect(),
-        }
-    }
+/// The same requests, while the machine does something.
+#[derive(Debug, Serialize)]
+struct Load {
+    while_: &'static str,
+    count: usize,
+    p50_us: f64,
+    p99_us: f64,
+    /// Of the p99s.
+    ratio: f64,
 }
 
 impl Beside {
+    /// Of the latencies in nanoseconds, by what the machine did besides.
+    pub fn new(requests_per_second: u32, latencies: impl IntoIterator<Item = (&'static str, Vec<u32>)>, took: &[Duration]) -> Self {
+        let mut loads: Vec<Load> = Vec::new();
+        for (while_, mut latencies) in latencies {
+            latencies.sort_unstable();
+            let p99_us = quantile(&latencies, 0.99);
+            let ratio = p99_us / loads.first().map_or(p99_us, |first| first.p99_us);
+            loads.push(Load { while_, count: latencies.len(), p50_us: quantile(&latencies, 0.5), p99_us, ratio });
+        }
+        Self { requests_per_second, loads, compiled_s: took.iter().map(Duration::as_secs_f64).collect() }
+    }
+
     fn lines(&self) -> String {
-        let Self { requests_per_second, alone, alone_p50_us, alone_p99_us, beside, beside_p50_us, beside_p99_us, ratio, compiled_s } = self;
-        let what = format!("reads of another provider, {requests_per_second}/s");
-        let took = compiled_s.iter().map(|seconds| format!("{seconds:.1} s")).collect::<Vec<_>>().join(", ");
-        let title = format!("{what:38} {:>6} {:>9} {:>9} {:>9}", "count", "p50", "p99", "ratio");
-        let alone = format!("{:38} {alone:>6} {alone_p50_us:>6.0} µs {alone_p99_us:>6.0} µs", "alone");
-        let name = "while a component compiles";
-        let beside = format!("{name:38} {beside:>6} {beside_p50_us:>6.0} µs {beside_p99_us:>6.0} µs {ratio:>9.2}  (it took {took})");
-        [title, alone, beside].join("\n")
+        let what = format!("reads of another provider, {}/s", self.requests_per_second);
+        let mut lines = vec![format!("{what:38} {:>6} {:>9} {:>9} {:>9}", "count", "p50", "p99", "ratio")];
+        for Load { while_, count, p50_us, p99_us, ratio } in &self.loads {
+            lines.push(format!("{while_:38} {count:>6} {p50_us:>6.0} µs {p99_us:>6.0} µs {ratio:>9.2}"));
+        }
+        let took: Vec<String> = self.compiled_s.iter().map(|seconds| format!("{seconds:.1} s")).collect();
+        lines.push(format!("from the new file to the loaded component: {}", took.join(", ")));
+        lines.join("\n")
     }
 }
 
@@ -292,7 +290,8 @@ mod tests {
 
     #[test]
     fn the_ratio_of_reads_beside_a_compilation_is_that_of_the_p99s() {
-        assert_eq!(Beside::new(1, vec![1000, 2000], vec![3000, 5000], Vec::new()).ratio, 2.5);
+        let beside = Beside::new(1, [("alone", vec![1000, 2000]), ("besides", vec![3000, 5000])], &[]);
+        assert_eq!(beside.loads[1].ratio, 2.5);
     }
 
     #[test]
