@@ -93,7 +93,7 @@ impl Kept {
                 all.push((entry.metadata()?.modified()?, entry.path()));
             }
         }
-        all.sort_by(|a, b| b.0.cmp(&a.0));
+        all.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
         for (_, old) in all.iter().skip(VERSIONS) {
             fs::remove_file(old)?;
             let _ = fs::remove_file(old.with_extension("tested"));
