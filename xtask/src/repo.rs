@@ -44,6 +44,14 @@ impl Repo {
     pub fn cargo(&self) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(&self.root);
+        // What `cargo run` says of this package: ring's build script asks for such, so with them here and without them in a terminal, all that
+        // stands on ring would be compiled anew whenever the two take turns.
+        for (name, _) in env::vars_os() {
+            let said = name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"));
+            if said {
+                command.env_remove(name);
+            }
+        }
         command
     }
 
