@@ -48,9 +48,7 @@ async fn the_contract_goes_with_it_and_no_placeholder_is_left() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let output = wharf(folder.path(), &["new", "my-notes", "--lang", "rust", "--dir", "deep/down", "--json"]).await?.json()?;
     let files: Vec<&str> = output["files"].as_array().context("no files")?.iter().filter_map(|file| file.as_str()).collect();
-    for expected in
-        ["Cargo.toml", ".gitignore", "README.md", "src/lib.rs", "src/content.rs", "wit/deps/provider/provider.wit"]
-    {
+    for expected in ["Cargo.toml", ".gitignore", "README.md", "src/lib.rs", "src/content.rs", "wit/deps/provider/provider.wit"] {
         ensure!(files.contains(&&*format!("deep/down/{expected}")), "{files:?}");
     }
     for file in files {
