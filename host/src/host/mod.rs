@@ -36,6 +36,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
     task::JoinHandle,
+    time::{Instant, timeout_at},
 };
 
 pub use direct::ProviderHandle;
@@ -63,13 +64,20 @@ use crate::{
     subscriptions::Subscriptions,
     tools::Tools,
     transport::{
-        http::{self, HttpSettings, Limits, Plain},
+        http::{self, HttpSettings, Limits, Plain, Tls},
         stdio,
     },
 };
 
 /// How long a request waits for providers that have never been loaded yet, unless [`Builder::loading_time`] says otherwise.
 pub const LOADING_TIME: Duration = Duration::from_secs(3);
+
+/// How long everything may take to end, unless wharf.toml says otherwise: a call into a provider (5 s by default), what it is told, and then
+/// some. Container engines kill after 10 s, systemd after 90 s.
+pub const SHUTDOWN_TIME: Duration = Duration::from_secs(10);
+
+/// What is kept of that for telling the providers, after the connections; as law 9 has it.
+const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 /// What the model is told about this server.
 const INSTRUCTIONS: &str =
@@ -89,7 +97,7 @@ pub enum StartError {
     #[error("no random numbers: {0}")]
     Random(getrandom::Error),
     /// The certificates that `[fetch]` of wharf.toml names.
-    #[error(transparent)]
+    #[error("[fetch] ca-file: {0}")]
     CaFile(#[from] CaFileError),
     /// A `[[resource]]` of wharf.toml.
     #[error(transparent)]
@@ -110,6 +118,7 @@ pub struct Builder {
     observer: Option<Arc<dyn Observer>>,
     tools: bool,
     state_folder: Option<PathBuf>,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Builder {
@@ -164,6 +173,14 @@ impl Builder {
         self
     }
 
+    /// What [`Host::serve`] serves HTTPS with, in place of HTTP; its files are followed. `[server] tls` of wharf.toml is for the program to
+    /// read, as the address is: a host that serves over stdio has no use for it.
+    #[must_use]
+    pub fn tls(mut self, tls: Arc<Tls>) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
     #[must_use]
     pub fn compilation(mut self, compilation: Compilation) -> Self {
@@ -200,7 +217,7 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls } = self;
         let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
@@ -234,18 +251,25 @@ impl Builder {
         let watching = match mode {
             Watch::Off => None,
             // From here on no change is missed.
-            mode => Some(Watching::start(following::followed(plugins.as_deref(), file.as_ref(), &config, &configured), mode).await),
+            mode => {
+                let followed = following::followed(plugins.as_deref(), file.as_ref(), &config, &configured, tls.as_deref());
+                Some(Watching::start(followed, mode).await)
+            }
         };
         let view = watching.as_ref().map_or_else(View::default, |watching| watching.view().borrow().clone());
         let plan = plugins.as_deref().map_or_else(|| Plan::of_config(&config), |folder| Plan::new(folder, &config));
         loader.follow(&plan.providers, |planned| following::rests(&view, planned));
+        let notice = notice.unwrap_or_else(|| Arc::new(log));
+        if let Some(tls) = tls.as_deref().filter(|tls| tls.is_exposed()) {
+            notice(Notice::KeyExposed(tls.files().key.clone()));
+        }
+        let shutdown_time = config.server.shutdown_time.unwrap_or(SHUTDOWN_TIME);
         let following = watching.map(|watching| {
-            let notice = notice.unwrap_or_else(|| Arc::new(log));
-            let mut following = Following::new(loader.clone(), configured, (plugins, file), config, watching, notice);
+            let mut following = Following::new(loader.clone(), configured, (plugins, file), config, watching, notice, tls.clone());
             following.said_of(&plan);
             Task(tokio::spawn(following.run()))
         });
-        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, plan, _pump: pump, following })
+        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, plan, tls, shutdown_time, _pump: pump, following })
     }
 }
 
@@ -275,6 +299,9 @@ pub struct Host {
     loader: Arc<Loader>,
     runtime: Arc<Runtime>,
     plan: Plan,
+    /// What HTTP is served with.
+    tls: Option<Arc<Tls>>,
+    shutdown_time: Duration,
     _pump: Task,
     following: Option<Task>,
 }
@@ -374,16 +401,29 @@ impl Host {
         Router::new().route_service(http::PATH, service.clone()).route_service(&hooks, service)
     }
 
-    /// Serves HTTP until `stop` resolves, and then ends: streams, requests in flight (5 s at most), providers.
+    /// Serves HTTP, or HTTPS if there is a [`Builder::tls`], until `stop` resolves, and then ends: streams, requests in flight, providers.
+    /// After [`Host::shutdown_time`] what is left of them is cut off.
     pub async fn serve(self, listener: TcpListener, settings: HttpSettings, stop: impl Future<Output = ()> + Send) {
+        let mut deadline = None;
         let stopping = async {
             stop.await;
+            deadline = Some(Instant::now() + self.shutdown_time);
             self.end_streams();
         };
         let service = self.service(settings);
         let each = move |peer: SocketAddr| service.clone().from_peer(peer.ip().to_canonical());
-        http::serve_each(listener, each, Plain, Limits::default(), stopping).await;
-        self.close().await;
+        let limits = Limits { shutdown_time: self.shutdown_time - FAREWELL_TIME.min(self.shutdown_time / 2), ..Limits::default() };
+        match self.tls.clone() {
+            None => http::serve_each(listener, each, Plain, limits, stopping).await,
+            Some(tls) => http::serve_each(listener, each, tls, limits, stopping).await,
+        }
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + self.shutdown_time);
+        self.close_by(deadline).await;
+    }
+
+    /// How long everything may take to end: what `[server] shutdown-time` of wharf.toml says, or [`SHUTDOWN_TIME`].
+    pub fn shutdown_time(&self) -> Duration {
+        self.shutdown_time
     }
 
     fn service(&self, settings: HttpSettings) -> http::McpService {
@@ -411,11 +451,22 @@ impl Host {
         self.server.end_streams();
     }
 
-    /// The second half: tells the providers that nobody listens any more, waits for them, and ends them.
-    pub async fn close(mut self) {
+    /// The second half: tells the providers that nobody listens any more, waits for them, at most for [`Host::shutdown_time`], and ends them.
+    pub async fn close(self) {
+        let deadline = Instant::now() + self.shutdown_time;
+        self.close_by(deadline).await;
+    }
+
+    async fn close_by(mut self, deadline: Instant) {
         self.following = None;
-        self.subscriptions.close().await;
-        self.loader.close().await;
+        let closing = async {
+            self.subscriptions.close().await;
+            self.loader.close().await;
+        };
+        if timeout_at(deadline, closing).await.is_err() {
+            let time = humantime::format_duration(self.shutdown_time);
+            tracing::warn!("not everything had ended after {time}, as [server] shutdown-time has it: what was left is cut off");
+        }
     }
 }
 

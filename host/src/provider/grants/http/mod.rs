@@ -32,6 +32,7 @@ pub use request::Outgoing;
 pub(crate) use request::method;
 pub use resolve::{Resolve, System};
 use rustls::pki_types::CertificateDer;
+pub(crate) use tls::config as client_config;
 pub use tls::{CaFileError, read_ca_file};
 
 use crate::config::Fetch;
