@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{net::TcpListener, sync::oneshot, time::Instant};
 use wharf::{
     config::Config,
     host::{Builder, Host, Notice},
@@ -175,14 +175,17 @@ async fn serve_stdio(sources: Sources, tools: bool, voice: Voice) -> Result<()> 
     let plugins = sources.plugins.clone();
     let host = builder(sources, tools, voice, Notify::default()).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
+    let mut told = None;
     let shutdown = async {
         signals.next().await;
+        told = Some(Instant::now());
         host.end_streams();
     };
     let served = host.stdio(tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
     host.end_streams();
+    let deadline = told.unwrap_or_else(Instant::now) + host.shutdown_time();
     let ending = async {
-        host.close().await;
+        host.close_by(deadline).await;
         served.context("cannot read stdin")
     };
     tokio::select! {

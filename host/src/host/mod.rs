@@ -457,7 +457,8 @@ impl Host {
         self.close_by(deadline).await;
     }
 
-    async fn close_by(mut self, deadline: Instant) {
+    /// The same, where the end began before: everything ends by then.
+    pub async fn close_by(mut self, deadline: Instant) {
         self.following = None;
         let closing = async {
             self.subscriptions.close().await;
