@@ -18,6 +18,9 @@ use wharf_tests::{Host, Session, Setup, listen, version, within};
 /// What the kernel keeps for a client that does not read: as little as can be had.
 const RECEIVE_BUFFER: u32 = 4096;
 
+/// More than sockets take from one who does not read.
+const LARGE: usize = 12 << 20;
+
 /// A read that the host has begun to take: it said that it wants the body.
 struct Begun {
     stream: TcpStream,
@@ -68,15 +71,18 @@ async fn loaded(setup: Setup, name: &str) -> Result<Host> {
     Ok(host)
 }
 
-/// The hostile guest, which may loop for longer than any test takes.
+/// Takes longer than any test may.
+const ENDLESS: &str = "grants://slow/600000";
+
+/// A guest that may compute for so long.
 fn patient(server: &str) -> Setup {
-    Setup::new().guest("hostile").config(&format!("{server}\n[limits]\ndeadline = \"10m\"\n"))
+    Setup::new().guest("grants").config(&format!("{server}\n[limits]\ndeadline = \"10m\"\n"))
 }
 
 /// A host that a guest keeps from ending, and which was told to end.
 async fn stuck() -> Result<(Host, Begun)> {
-    let mut host = loaded(patient("[server]\nshutdown-time = \"10m\""), "hostile").await?;
-    let mut stuck = Begun::read(host.address(), "hostile://loop").await?;
+    let mut host = loaded(patient("[server]\nshutdown-time = \"10m\""), "grants").await?;
+    let mut stuck = Begun::read(host.address(), ENDLESS).await?;
     stuck.ask().await?;
     host.signal("TERM").await?;
     host.wait_for_log("once more ends it at once").await?;
@@ -85,13 +91,13 @@ async fn stuck() -> Result<(Host, Begun)> {
 
 #[tokio::test]
 async fn sigterm_ends_streams_lets_what_was_asked_be_answered_and_takes_nothing_new() -> Result<()> {
-    let mut host = loaded(Setup::new().guest("live"), "live").await?;
+    let mut host = loaded(Setup::new().guest("live").guest("grants"), "live").await?;
     let session = Session::open(&host).await?;
     session.subscribe(&["live://ticks".into()]).await?;
     let legacy = session.listen().await?;
     let modern = listen(&host, &["live://ticks".into()]).await?;
     let address = host.address().to_owned();
-    let mut asked = Begun::read(&address, "live://slow/300").await?;
+    let mut asked = Begun::read(&address, "grants://slow/300").await?;
     host.signal("TERM").await?;
     host.wait_for_log("once more ends it at once").await?;
     legacy.end().await?;
@@ -106,7 +112,7 @@ async fn sigterm_ends_streams_lets_what_was_asked_be_answered_and_takes_nothing_
     // Only now is it known what was asked.
     asked.ask().await?;
     let (head, answer) = asked.answer().await?;
-    ensure!(answer["result"]["contents"][0]["text"] == "300" && head.contains("connection: close"), "{head}\n{answer}");
+    ensure!(answer["result"]["contents"][0]["text"] == "slow" && head.contains("connection: close"), "{head}\n{answer}");
     let (status, log) = host.ended().await?;
     ensure!(status.code() == Some(0) && !log.contains("cut off"), "{status}; the host said:\n{log}");
     Ok(())
@@ -114,8 +120,8 @@ async fn sigterm_ends_streams_lets_what_was_asked_be_answered_and_takes_nothing_
 
 #[tokio::test]
 async fn a_guest_that_does_not_come_back_is_cut_off_when_the_time_is_up() -> Result<()> {
-    let host = loaded(patient("[server]\nshutdown-time = \"500ms\""), "hostile").await?;
-    let mut asked = Begun::read(host.address(), "hostile://loop").await?;
+    let host = loaded(patient("[server]\nshutdown-time = \"500ms\""), "grants").await?;
+    let mut asked = Begun::read(host.address(), ENDLESS).await?;
     asked.ask().await?;
     let (status, log) = host.end("TERM").await?;
     ensure!(status.code() == Some(0), "{status}; the host said:\n{log}");
@@ -126,8 +132,10 @@ async fn a_guest_that_does_not_come_back_is_cut_off_when_the_time_is_up() -> Res
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut_off_when_the_time_is_up() -> Result<()> {
-    let host = loaded(patient("[server]\nshutdown-time = \"500ms\""), "hostile").await?;
-    let mut asked = Begun::read(host.address(), "hostile://big/8000000").await?;
+    let config = "[server]\nshutdown-time = \"500ms\"\n[[resource]]\nname = \"large\"\nuri = \"x://large\"\nfile = \"plugins/large.txt\"\n";
+    let setup = Setup::new().guest("handbook").config(config).file("large.txt", &vec![b'x'; LARGE]);
+    let host = loaded(setup, "handbook").await?;
+    let mut asked = Begun::read(host.address(), "x://large").await?;
     asked.ask().await?;
     within("the beginning of an answer", async { Ok(asked.stream.read_u8().await?) }).await?;
     let (status, log) = host.end("TERM").await?;
@@ -213,5 +221,15 @@ async fn a_load_or_a_reload_that_is_under_way_holds_nothing_up_and_its_compiler_
         let _ = signal(compiler, "CONT").await;
         gone(compiler).await?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_provider_that_does_not_get_done_with_its_list_holds_nothing_up() -> Result<()> {
+    let config = "[[provider]]\nname = \"hostile\"\nsettings = { list = \"loop\" }\n";
+    let mut host = patient("[server]\nshutdown-time = \"10m\"").guest("hostile").config(config).start().await?;
+    host.wait_for_log("still loading: hostile").await?;
+    let (status, log) = host.end("TERM").await?;
+    ensure!(status.code() == Some(0) && !log.contains("cut off"), "{status}; the host said:\n{log}");
     Ok(())
 }
