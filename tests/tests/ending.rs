@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
+    sync::watch,
     task::yield_now,
 };
 use wharf_tests::{Host, Session, Setup, listen, version, within};
@@ -21,6 +22,21 @@ const RECEIVE_BUFFER: u32 = 4096;
 /// More than sockets take from one who does not read.
 const LARGE: usize = 12 << 20;
 
+fn read_message(uri: &str) -> String {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": { "uri": uri, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} } } })
+    .to_string()
+}
+
+/// The head of such a request, to which more lines may be added.
+fn head(address: &str, uri: &str, body: &str) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nMcp-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: resources/read\r\nMcp-Name: {uri}\r\nContent-Length: {}\r\n",
+        body.len()
+    )
+}
+
 /// A read that the host has begun to take: it said that it wants the body.
 struct Begun {
     stream: TcpStream,
@@ -29,14 +45,8 @@ struct Begun {
 
 impl Begun {
     async fn read(address: &str, uri: &str) -> Result<Self> {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": { "uri": uri, "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} } } });
-        let body = body.to_string();
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nMcp-Protocol-Version: 2026-07-28\r\n\
-             Mcp-Method: resources/read\r\nMcp-Name: {uri}\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
+        let body = read_message(uri);
+        let head = format!("{}Expect: 100-continue\r\n\r\n", head(address, uri, &body));
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
         let stream = within("100 Continue", async {
@@ -231,5 +241,46 @@ async fn a_provider_that_does_not_get_done_with_its_list_holds_nothing_up() -> R
     host.wait_for_log("still loading: hostile").await?;
     let (status, log) = host.end("TERM").await?;
     ensure!(status.code() == Some(0) && !log.contains("cut off"), "{status}; the host said:\n{log}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn under_load_each_answer_that_was_begun_is_whole() -> Result<()> {
+    const CLIENTS: usize = 16;
+    let host = loaded(Setup::new().guest("handbook"), "handbook").await?;
+    let (answered, mut answers) = watch::channel(0_usize);
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let (address, answered) = (host.address().to_owned(), answered.clone());
+            tokio::spawn(async move {
+                // Until nobody takes a connection any more.
+                while let Ok(mut stream) = TcpStream::connect(&address).await {
+                    let body = read_message("handbook://wharf/facts");
+                    let request = format!("{}Connection: close\r\n\r\n{body}", head(&address, "handbook://wharf/facts", &body));
+                    let mut answer = Vec::new();
+                    // It may be closed before it is asked.
+                    if stream.write_all(request.as_bytes()).await.is_err()
+                        || stream.read_to_end(&mut answer).await.is_err() && answer.is_empty()
+                    {
+                        continue;
+                    }
+                    if answer.is_empty() {
+                        continue;
+                    }
+                    let (_, body) = std::str::from_utf8(&answer)?.split_once("\r\n\r\n").context("half a head")?;
+                    let message: Value = serde_json::from_str(body).with_context(|| format!("half an answer: {body}"))?;
+                    ensure!(message["result"]["contents"][0]["uri"] == "handbook://wharf/facts", "{message}");
+                    answered.send_modify(|answered| *answered += 1);
+                }
+                Ok(())
+            })
+        })
+        .collect();
+    within("answers", async { Ok(answers.wait_for(|answered| *answered > 10 * CLIENTS).await.map(drop)?) }).await?;
+    let (status, log) = host.end("TERM").await?;
+    ensure!(status.code() == Some(0) && !log.contains("cut off"), "{status}; the host said:\n{log}");
+    for client in clients {
+        within("a client", async { client.await? }).await?;
+    }
     Ok(())
 }

@@ -24,25 +24,22 @@ fn what_is_no_pair_is_refused_with_the_file_and_what_is_wrong_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let good = put(&folder, "a.example");
     Tls::read(&good).unwrap();
-    let with_key = |text: &str| {
-        let key = folder.path().join("other.pem");
-        fs::write(&key, text).unwrap();
-        TlsFiles { key, ..good.clone() }
+    let written = |number: usize, text: &str| {
+        let path = folder.path().join(format!("other-{number}.pem"));
+        fs::write(&path, text).unwrap();
+        path
     };
-    let with_certificate = |text: &str| {
-        let certificate = folder.path().join("other.pem");
-        fs::write(&certificate, text).unwrap();
-        TlsFiles { certificate, ..good.clone() }
-    };
+    let with_key = |number, text: &str| TlsFiles { key: written(number, text), ..good.clone() };
+    let with_certificate = |number, text: &str| TlsFiles { certificate: written(number, text), ..good.clone() };
     let key_of_another = KeyPair::generate().unwrap().serialize_pem();
     let garbage = |what: &str| format!("-----BEGIN {what}-----\nAAAA\n-----END {what}-----\n");
     for (files, word) in [
-        (with_key(&key_of_another), "not the key of the certificate"),
-        (with_key(""), "no private key in it"),
-        (with_key(&garbage("PRIVATE KEY")), "other.pem"),
-        (with_key(&garbage("ENCRYPTED PRIVATE KEY")), "openssl pkey"),
-        (with_key(&fs::read_to_string(&good.certificate).unwrap()), "no private key in it"),
-        (with_key(&" ".repeat(usize::try_from(FILE_BYTES).unwrap() + 1)), "more than"),
+        (with_key(1, &key_of_another), "not the key of the certificate"),
+        (with_key(2, ""), "no private key in it"),
+        (with_key(3, &garbage("PRIVATE KEY")), "other-"),
+        (with_key(4, &garbage("ENCRYPTED PRIVATE KEY")), "openssl pkey"),
+        (with_key(5, &fs::read_to_string(&good.certificate).unwrap()), "no private key in it"),
+        (with_key(6, &" ".repeat(usize::try_from(FILE_BYTES).unwrap() + 1)), "more than"),
         (TlsFiles { key: folder.path().join("none.pem"), ..good.clone() }, "none.pem"),
     ] {
         let error = refused(&files);
@@ -50,9 +47,9 @@ fn what_is_no_pair_is_refused_with_the_file_and_what_is_wrong_with_it() {
         assert!(!error.contains("AAAA"), "{error}");
     }
     for (files, word) in [
-        (with_certificate(""), "no certificate in it"),
-        (with_certificate(&garbage("CERTIFICATE")), "cannot be read"),
-        (with_certificate("-----BEGIN CERTIFICATE-----\nAA"), "other.pem"),
+        (with_certificate(7, ""), "no certificate in it"),
+        (with_certificate(8, &garbage("CERTIFICATE")), "cannot be read"),
+        (with_certificate(9, "-----BEGIN CERTIFICATE-----\nAA"), "other-"),
         (TlsFiles { certificate: folder.path().to_owned(), ..good.clone() }, "not a file"),
     ] {
         let error = refused(&files);
