@@ -254,14 +254,39 @@ impl Host {
     ///
     /// # Errors
     /// It does not end.
-    pub async fn end(mut self, signal: &str) -> Result<(ExitStatus, String)> {
-        let id = self.child.id().context("the host has ended already")?;
-        let sent = Command::new("kill").args(["-s", signal, &id.to_string()]).status().await?;
+    pub async fn end(self, signal: &str) -> Result<(ExitStatus, String)> {
+        self.signal(signal).await?;
+        self.ended().await
+    }
+
+    /// Sends a signal, as `kill` names it.
+    ///
+    /// # Errors
+    /// It has ended already.
+    pub async fn signal(&self, signal: &str) -> Result<()> {
+        let sent = Command::new("kill").args(["-s", signal, &self.id()?.to_string()]).status().await?;
         if !sent.success() {
             bail!("cannot send {signal} to the host");
         }
+        Ok(())
+    }
+
+    /// Waits for its end; gives how it ended, and all it wrote to stderr.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub async fn ended(mut self) -> Result<(ExitStatus, String)> {
         let status = within("the host's end", async { Ok(self.child.wait().await?) }).await.with_context(|| self.log())?;
+        while within("the end of its stderr", async { Ok(self.said.changed().await.is_ok()) }).await? {}
         Ok((status, self.log()))
+    }
+
+    /// Its process id.
+    ///
+    /// # Errors
+    /// It has ended already.
+    pub fn id(&self) -> Result<u32> {
+        self.child.id().context("the host has ended already")
     }
 }
 

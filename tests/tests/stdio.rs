@@ -94,7 +94,9 @@ async fn to_attach_where_no_host_is_fails_and_says_what_to_do() -> Result<()> {
     let host = Setup::new().start().await?;
     let url = host.url();
     host.end("INT").await?;
-    for (url, says) in [(&*url, "start it with `wharf serve`"), ("https://127.0.0.1:1/mcp", "only http://"), ("nothing", "only http://")] {
+    for (url, says) in
+        [(&*url, "start it with `wharf serve`"), ("https://127.0.0.1:1/mcp", "start it with"), ("nothing", "is not the URL of a host")]
+    {
         let folder = Setup::new().prepare().await?;
         let (status, log) = Pipe::run(folder.path(), &["--attach", url])?.end().await?;
         ensure!(status.code() == Some(1) && log.contains(says), "{url}: {status}: {log}");

@@ -11,7 +11,7 @@ use wharf::{
 
 use super::{
     output::{self, count},
-    serve::run_to_end,
+    serve::{run_to_end, tls},
     sources::{DEFAULT_CONFIG, read_config},
 };
 
@@ -50,6 +50,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     match args.what {
         What::Check(CheckArgs { file, json }) => {
             let config = read_config(&file)?;
+            tls(&config)?;
             let (resources, providers) = (config.resources.len(), config.providers.len());
             // Their URIs and names are checked where they are registered. Components are not loaded.
             run_to_end(async {

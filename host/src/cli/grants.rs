@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wharf::{
     config::{
-        Grants,
+        Config, Grants,
         grants::{Folder, Signature, Webhook},
     },
     plugins::{Plan, Planned},
@@ -16,8 +16,9 @@ use wharf::{
 };
 
 use super::{
+    authorities::CaArgs,
     output::{self, count},
-    serve::{DEFAULT_HTTP, run_to_end},
+    serve::{DEFAULT_HTTP, run_to_end, tls, url},
     sources::{SourceArgs, Sources},
     watch::http_client,
 };
@@ -30,6 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Args {
     #[command(flatten)]
     sources: SourceArgs,
+    #[command(flatten)]
+    ca: CaArgs,
     /// Where the host runs that is asked what it denied [default: 127.0.0.1:8089, or what wharf.toml says]
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
@@ -60,7 +63,8 @@ struct Denied {
 
 type ByName = HashMap<String, SaidOfOne>;
 
-pub(super) fn run(Args { sources, http, json }: Args) -> Result<ExitCode> {
+pub(super) fn run(Args { sources, ca, http, json }: Args) -> Result<ExitCode> {
+    ca.trust()?;
     let Sources { config, plugins, .. } = sources.read()?;
     let plan = Plan::new(&plugins, &config);
     let address = match http.or(config.server.http) {
@@ -68,7 +72,7 @@ pub(super) fn run(Args { sources, http, json }: Args) -> Result<ExitCode> {
         None => DEFAULT_HTTP.parse().context("the default address")?,
     };
     // None is no failure: what is granted is known without it.
-    let said: Result<ByName> = run_to_end(ask(address));
+    let said: Result<ByName> = page(address, &config).and_then(|url| run_to_end(ask(url)));
     if json {
         let providers: Vec<Value> = plan.providers.iter().map(|planned| in_json(planned, said.as_ref().ok())).collect();
         output::json(&json!({ "host": said.is_ok().then(|| address.to_string()), "providers": providers }))?;
@@ -82,8 +86,14 @@ pub(super) fn run(Args { sources, http, json }: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn ask(address: SocketAddr) -> Result<ByName> {
-    let url: Url = format!("http://{address}{GRANTS_PATH}").parse()?;
+/// Where the host says it.
+fn page(address: SocketAddr, config: &Config) -> Result<Url> {
+    let mut page: Url = url(address, config, tls(config)?.as_deref()).0.parse()?;
+    page.set_path(GRANTS_PATH);
+    Ok(page)
+}
+
+async fn ask(url: Url) -> Result<ByName> {
     let client = http_client(&url, &HeaderMap::new())?;
     let asked = async {
         let response = client.get(url).send().await?.error_for_status()?;

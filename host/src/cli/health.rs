@@ -9,6 +9,7 @@ use reqwest::Url;
 use wharf::transport::http::PATH;
 
 use super::{
+    authorities::CaArgs,
     output,
     probe::greet,
     serve::{DEFAULT_HTTP, run_to_end},
@@ -24,9 +25,12 @@ pub(super) struct Args {
     /// The host's URL [default: http://127.0.0.1:8089/mcp]
     #[arg(value_name = "URL", value_parser = parse_url)]
     url: Option<Url>,
+    #[command(flatten)]
+    ca: CaArgs,
 }
 
-pub(super) fn run(Args { url }: Args) -> Result<ExitCode> {
+pub(super) fn run(Args { url, ca }: Args) -> Result<ExitCode> {
+    ca.trust()?;
     let url = match url {
         Some(url) => url,
         None => format!("http://{DEFAULT_HTTP}{PATH}").parse().context("the default URL")?,

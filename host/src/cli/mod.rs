@@ -1,6 +1,8 @@
-//! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use.
+//! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use, 130 and 143 where a
+//! second Ctrl-C or SIGTERM cut the end short.
 
 mod attach;
+mod authorities;
 mod authors;
 mod check;
 mod compile;
@@ -16,6 +18,7 @@ mod lab;
 mod list;
 mod logging;
 mod new;
+mod notify;
 mod once;
 mod output;
 mod probe;
@@ -136,13 +139,13 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err(error) if logging.is_json() => {
-            tracing::error!("{error:#}");
-            ExitCode::FAILURE
-        }
         Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            if logging.is_json() {
+                tracing::error!("{error:#}");
+            } else {
+                eprintln!("error: {error:#}");
+            }
+            error.downcast_ref::<signals::Again>().map_or(ExitCode::FAILURE, |again| again.exit_code().into())
         }
     }
 }

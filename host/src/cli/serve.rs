@@ -3,23 +3,26 @@
 use std::{
     collections::HashSet,
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{net::TcpListener, sync::oneshot, time::Instant};
 use wharf::{
     config::Config,
-    host::{Builder, Host},
+    host::{Builder, Host, Notice},
     plugins::Report,
-    transport::http::HttpSettings,
+    transport::http::{HttpSettings, PATH, Tls},
 };
 
 use super::{
-    attach, compile,
+    attach,
+    authorities::CaArgs,
+    compile,
     headers::HeaderArgs,
+    notify::{Notify, Status},
     signals::Signals,
     sources::{SourceArgs, Sources},
     voice::Voice,
@@ -31,6 +34,8 @@ pub(super) const DEFAULT_HTTP: &str = "127.0.0.1:8089";
 const STDIO_LOADING_TIME: Duration = Duration::from_secs(5);
 /// After so long the user is told what is still being loaded.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A service manager is told that the end takes so much longer than everything in the host may.
+const SLACK: Duration = Duration::from_secs(2);
 
 /// Arguments of `wharf serve`.
 #[derive(clap::Args)]
@@ -50,6 +55,8 @@ pub(super) struct Args {
     #[command(flatten)]
     headers: HeaderArgs,
     #[command(flatten)]
+    ca: CaArgs,
+    #[command(flatten)]
     sources: SourceArgs,
 }
 
@@ -62,6 +69,10 @@ impl Args {
 
 pub(super) fn run(args: Args, json: bool) -> Result<()> {
     let headers = args.headers.read(args.attach.is_some())?;
+    if args.attach.is_none() && args.ca.ca_file.is_some() {
+        bail!("--ca-file is for --attach; whom providers trust stands in wharf.toml: [fetch] ca-file");
+    }
+    args.ca.trust()?;
     if let Some(url) = args.attach {
         return attach::run(&url, headers);
     }
@@ -99,6 +110,41 @@ pub(super) async fn bind(address: SocketAddr, config: &Config) -> Result<(TcpLis
     Ok((listener, settings))
 }
 
+/// What HTTPS is served with, if wharf.toml says so.
+pub(super) fn tls(config: &Config) -> Result<Option<Arc<Tls>>> {
+    let Some(files) = &config.server.tls else { return Ok(None) };
+    Ok(Some(Arc::new(Tls::read(files)?)))
+}
+
+/// Where clients reach a host that listens there: with HTTPS by a name that its certificate is for, if one is known. The warning is for the
+/// person who started it.
+pub(super) fn url(address: SocketAddr, config: &Config, tls: Option<&Tls>) -> (String, Option<String>) {
+    let Some(tls) = tls else { return (format!("http://{address}{PATH}"), None) };
+    let mut names: Vec<String> = Vec::new();
+    if !address.ip().is_unspecified() {
+        names.push(address.ip().to_string());
+    }
+    if address.ip().is_loopback() || address.ip().is_unspecified() {
+        names.extend(["localhost", "127.0.0.1", "::1"].map(String::from));
+    }
+    // With a port or without.
+    names.extend(config.server.allowed_hosts.iter().map(|host| match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name.trim_matches(['[', ']']).to_owned(),
+        _ => host.clone(),
+    }));
+    names.dedup();
+    if let Some(name) = names.iter().find(|name| tls.is_for(name)) {
+        let name = if name.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6()) { format!("[{name}]") } else { name.clone() };
+        return (format!("https://{name}:{}{PATH}", address.port()), None);
+    }
+    let warning = format!(
+        "the certificate {} is for none of {}: clients refuse it unless they reach the host by a name it is for; add that name to          [server] allowed-hosts",
+        tls.files().certificate.display(),
+        names.join(", ")
+    );
+    (format!("https://{address}{PATH}"), Some(warning))
+}
+
 /// Runs what needs a runtime.
 pub(super) fn run_to_end<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
@@ -110,9 +156,16 @@ pub(super) fn run_to_end<T>(work: impl Future<Output = Result<T>>) -> Result<T> 
 }
 
 /// A host of these files, which follows them.
-fn builder(Sources { config, plugins, file }: Sources, tools: bool, voice: Voice) -> Builder {
+fn builder(Sources { config, plugins, file }: Sources, tools: bool, voice: Voice, notify: Notify) -> Builder {
     let builder = Host::builder().config(config).tools(tools).config_file(file).plugins(plugins).compilation(compile::compilation());
-    builder.on_notice(move |notice| voice.notice(&notice))
+    builder.on_notice(move |notice| {
+        voice.notice(&notice);
+        if let Notice::ConfigRead(_) | Notice::CertificateRead(_) = notice {
+            // It has happened already, and without a moment in which nothing was served.
+            notify.tell("RELOADING=1");
+            notify.tell("READY=1");
+        }
+    })
 }
 
 /// Serves one client until it closes stdin, or a signal comes.
@@ -120,46 +173,65 @@ async fn serve_stdio(sources: Sources, tools: bool, voice: Voice) -> Result<()> 
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let report = move |report: Report| voice.report(&report);
     let plugins = sources.plugins.clone();
-    let host = builder(sources, tools, voice).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    let host = builder(sources, tools, voice, Notify::default()).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
     voice.plan(&plugins, host.plan());
+    let mut told = None;
     let shutdown = async {
         signals.next().await;
+        told = Some(Instant::now());
         host.end_streams();
     };
     let served = host.stdio(tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
     host.end_streams();
+    let deadline = told.unwrap_or_else(Instant::now) + host.shutdown_time();
     let ending = async {
-        host.close().await;
+        host.close_by(deadline).await;
         served.context("cannot read stdin")
     };
     tokio::select! {
         ended = ending => ended,
-        () = signals.next() => bail!("ended before everything was done"),
+        again = signals.again() => Err(again),
     }
 }
 
 async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
+    let notify = Notify::from_environment();
+    let tls = tls(&sources.config)?;
     let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
-    voice.greet(address);
+    let (url, warning) = url(address, &sources.config, tls.as_deref());
+    voice.greet(address, &url);
+    warning.into_iter().for_each(|warning| voice.warn(&warning));
 
     let done: Arc<Mutex<HashSet<Arc<str>>>> = Arc::default();
+    let status = Status::new(&url);
     let report = {
-        let done = done.clone();
+        let (done, status, notify) = (done.clone(), status.clone(), notify.clone());
         move |report: Report| {
             voice.report(&report);
+            status.report(&report);
+            notify.tell(&status.line());
             done.lock().unwrap_or_else(PoisonError::into_inner).insert(report.name);
         }
     };
     let plugins = sources.plugins.clone();
-    let host = builder(sources, tools, voice).on_report(report).start().await?;
+    let mut builder = builder(sources, tools, voice, notify.clone()).on_report(report);
+    if let Some(tls) = tls {
+        builder = builder.tls(tls);
+    }
+    let host = builder.start().await?;
     voice.plan(&plugins, host.plan());
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();
+    status.expect(&planned);
+    let ending_time = host.shutdown_time() + SLACK;
+    let _beat = notify.beat(host.subscriptions().clone());
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = host.serve(listener, settings, async { drop(stopped.await) });
     tokio::pin!(serving);
+    // It answers whatever its providers do (the socket takes connections already): those who wait for it need not wait for them.
+    notify.tell(&format!("READY=1\n{}", status.line()));
     let impatient = async {
         tokio::time::sleep(PATIENCE).await;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -173,9 +245,10 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
         () = &mut serving => bail!("the host has ended by itself"),
     }
     voice.say("ending; once more ends it at once");
+    notify.tell(&format!("STOPPING=1\nSTATUS=ending\nEXTEND_TIMEOUT_USEC={}", ending_time.as_micros()));
     let _ = stop.send(());
     tokio::select! {
         () = &mut serving => Ok(()),
-        () = signals.next() => bail!("ended before everything was done"),
+        again = signals.again() => Err(again),
     }
 }

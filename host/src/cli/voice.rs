@@ -10,7 +10,6 @@ use wharf::{
     catalog::Change,
     host::Notice,
     plugins::{Fate, Loaded, Plan, Report},
-    transport::http::PATH,
 };
 
 use super::{
@@ -35,8 +34,7 @@ impl Voice {
         }
     }
 
-    pub(super) fn greet(self, address: SocketAddr) {
-        let url = format!("http://{address}{PATH}");
+    pub(super) fn greet(self, address: SocketAddr, url: &str) {
         if self.json {
             tracing::info!(url, "serving");
             return;
@@ -48,7 +46,7 @@ impl Voice {
              Or one of {others}.\n\n\
              Ctrl-C ends it.\n",
             version = env!("CARGO_PKG_VERSION"),
-            hint = connect::hint(address, &url),
+            hint = connect::hint(address, url),
             others = connect::others(),
         );
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 use super::{
-    Audience, Config, Content, Fetch, Icon, Limits, Provider, Resource, Server, Tools, check_name,
+    Audience, Config, Content, Fetch, Icon, Limits, Provider, Resource, Server, TlsFiles, Tools, check_name,
     grants::{ExposeValue, GrantsTable},
     report, units,
 };
@@ -138,6 +138,8 @@ impl File {
         let Self { mut server, tools, mut fetch, limits, resource, provider } =
             toml::from_str(text).map_err(|error| report::with_nearest_key(&error.to_string()))?;
         server.plugins = server.plugins.map(|path| folder.join(path));
+        server.tls =
+            server.tls.map(|TlsFiles { certificate, key }| TlsFiles { certificate: folder.join(certificate), key: folder.join(key) });
         fetch.ca_file = fetch.ca_file.map(|path| folder.join(path));
         let mut names = HashSet::new();
         let mut resources = Vec::with_capacity(resource.len());
@@ -258,6 +260,8 @@ mod tests {
             allowed-hosts = ["wharf.example.com"]
             loading-time = "10s"
             watch = "poll"
+            tls = { certificate = "cert.pem", key = "/etc/key.pem" }
+            shutdown-time = "20s"
 
             [tools]
             enabled = true
@@ -318,6 +322,8 @@ mod tests {
         assert_eq!(config.server.http, Some("0.0.0.0:9000".parse().unwrap()));
         assert_eq!(config.server.plugins.as_deref(), Some(Path::new("/srv/providers")));
         assert_eq!(config.server.loading_time, Some(Duration::from_secs(10)));
+        assert_eq!(config.server.tls, Some(TlsFiles { certificate: "/srv/cert.pem".into(), key: "/etc/key.pem".into() }));
+        assert_eq!(config.server.shutdown_time, Some(Duration::from_secs(20)));
         assert!(config.tools.enabled && !parse("").unwrap().tools.enabled);
         let fetch = Fetch { ca_file: Some("/srv/ca.pem".into()), min_period: Some(Duration::from_secs(5)) };
         assert_eq!((config.fetch, parse("").unwrap().fetch), (fetch, Fetch::default()));
@@ -376,6 +382,8 @@ mod tests {
         for (text, line, word) in [
             ("[server]\nhtp = \"a\"", "2 | htp", "did you mean `http`?"),
             ("[server]\nhttp = \"nowhere\"", "2 | http", "invalid socket address"),
+            ("[server]\ntls = { certificate = \"a\" }", "2 | tls", "missing field `key`"),
+            ("[server]\nshutdown-time = \"0s\"", "2 | shutdown-time", "more than nothing"),
             ("[tools]\nenable = true", "2 | enable", "did you mean `enabled`?"),
             ("[servers]", "1 | [servers]", "did you mean `server`?"),
             ("[[provider]]\nname = \"a\"\nsetings = {}", "3 | setings", "did you mean `settings`?"),

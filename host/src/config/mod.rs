@@ -91,6 +91,22 @@ pub struct Server {
     pub loading_time: Option<Duration>,
     /// How changes of the plugins folder, of this file and of the files it names are noticed; `auto` if it is not set.
     pub watch: Option<Watch>,
+    /// Serve HTTPS, and no plain HTTP.
+    pub tls: Option<TlsFiles>,
+    /// How long everything may take to end, once the host is told to: `10s` if it is not set.
+    #[serde(default, deserialize_with = "units::duration")]
+    #[schemars(with = "Option<String>")]
+    pub shutdown_time: Option<Duration>,
+}
+
+/// `tls` of `[server]`: files in PEM. They are followed: a new certificate holds for the connections after it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TlsFiles {
+    /// The certificate of this host, and after it those that lead to a root.
+    pub certificate: PathBuf,
+    /// Its private key, without a password.
+    pub key: PathBuf,
 }
 
 /// How changes of files are noticed while the host serves.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Host, Notice, Task,
+    Host, Notice, SHUTDOWN_TIME, Task,
     direct::Direct,
     following::{self, Following},
     pump,
@@ -31,6 +31,7 @@ use crate::{
     },
     subscriptions::Subscriptions,
     tools::Tools,
+    transport::http::Tls,
 };
 
 /// How long a request waits for providers that have never been loaded yet, unless [`Builder::loading_time`] says otherwise.
@@ -54,7 +55,7 @@ pub enum StartError {
     #[error("no random numbers: {0}")]
     Random(getrandom::Error),
     /// The certificates that `[fetch]` of wharf.toml names.
-    #[error(transparent)]
+    #[error("[fetch] ca-file: {0}")]
     CaFile(#[from] CaFileError),
     /// A `[[resource]]` of wharf.toml.
     #[error(transparent)]
@@ -75,6 +76,7 @@ pub struct Builder {
     observer: Option<Arc<dyn Observer>>,
     tools: bool,
     state_folder: Option<PathBuf>,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Builder {
@@ -129,6 +131,14 @@ impl Builder {
         self
     }
 
+    /// What [`Host::serve`] serves HTTPS with, in place of HTTP; its files are followed. `[server] tls` of wharf.toml is for the program to
+    /// read, as the address is: a host that serves over stdio has no use for it.
+    #[must_use]
+    pub fn tls(mut self, tls: Arc<Tls>) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
     #[must_use]
     pub fn compilation(mut self, compilation: Compilation) -> Self {
@@ -165,7 +175,7 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls } = self;
         let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
@@ -200,18 +210,25 @@ impl Builder {
         let watching = match mode {
             Watch::Off => None,
             // From here on no change is missed.
-            mode => Some(Watching::start(following::followed(plugins.as_deref(), file.as_ref(), &config, &configured), mode).await),
+            mode => {
+                let followed = following::followed(plugins.as_deref(), file.as_ref(), &config, &configured, tls.as_deref());
+                Some(Watching::start(followed, mode).await)
+            }
         };
         let view = watching.as_ref().map_or_else(View::default, |watching| watching.view().borrow().clone());
         let plan = plugins.as_deref().map_or_else(|| Plan::of_config(&config), |folder| Plan::new(folder, &config));
         loader.follow(&plan.providers, |planned| following::rests(&view, planned));
+        let notice = notice.unwrap_or_else(|| Arc::new(log));
+        if let Some(tls) = tls.as_deref().filter(|tls| tls.is_exposed()) {
+            notice(Notice::KeyExposed(tls.files().key.clone()));
+        }
+        let shutdown_time = config.server.shutdown_time.unwrap_or(SHUTDOWN_TIME);
         let following = watching.map(|watching| {
-            let notice = notice.unwrap_or_else(|| Arc::new(log));
-            let mut following = Following::new(loader.clone(), configured, (plugins, file), config, watching, notice);
+            let mut following = Following::new(loader.clone(), configured, (plugins, file), config, watching, notice, tls.clone());
             following.said_of(&plan);
             Task(tokio::spawn(following.run()))
         });
-        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, plan, loading_time, _pump: pump, following })
+        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, plan, loading_time, tls, shutdown_time, _pump: pump, following })
     }
 }
 

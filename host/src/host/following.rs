@@ -16,6 +16,7 @@ use crate::{
         Loader, Plan, Planned, guarded, path_of,
         watch::{Folder, Followed, Resting, View, Watching},
     },
+    transport::http::Tls,
 };
 
 /// See the module's page.
@@ -27,7 +28,8 @@ pub(super) struct Following {
     pub config: Arc<Config>,
     pub watching: Watching,
     pub notice: Arc<dyn Fn(Notice) + Send + Sync>,
-    /// How wharf.toml and the files that resources serve rested when they were last looked at.
+    pub tls: Option<Arc<Tls>>,
+    /// How wharf.toml, the certificate and the files that resources serve rested when they were last looked at.
     seen: BTreeMap<PathBuf, Resting>,
     folder_was: Folder,
     /// Files of the folder that were said not to be loaded, and why.
@@ -38,11 +40,23 @@ pub(super) struct Following {
 }
 
 /// What a host follows, if it does.
-pub(super) fn followed(folder: Option<&Path>, file: Option<&ConfigFile>, config: &Config, configured: &Configured) -> Followed {
+pub(super) fn followed(
+    folder: Option<&Path>,
+    file: Option<&ConfigFile>,
+    config: &Config,
+    configured: &Configured,
+    tls: Option<&Tls>,
+) -> Followed {
     let mut files = configured.files();
+    files.extend(of_tls(tls).cloned());
     files.extend(config.providers.iter().map(|provider| path_of(folder.unwrap_or(Path::new("")), provider)));
     files.extend(file.map(|file| file.path().to_owned()));
     Followed { folder: folder.map(Path::to_owned), files }
+}
+
+/// The files of the certificate that is served with, which wharf.toml may not name any more.
+fn of_tls(tls: Option<&Tls>) -> impl Iterator<Item = &PathBuf> {
+    tls.into_iter().flat_map(|tls| [&tls.files().certificate, &tls.files().key])
 }
 
 impl Following {
@@ -53,6 +67,7 @@ impl Following {
         config: Config,
         watching: Watching,
         notice: Arc<dyn Fn(Notice) + Send + Sync>,
+        tls: Option<Arc<Tls>>,
     ) -> Self {
         let view = watching.view().borrow().clone();
         let fixed = Fixed::of(&config);
@@ -64,6 +79,7 @@ impl Following {
             config: Arc::new(config),
             watching,
             notice,
+            tls,
             seen: BTreeMap::new(),
             folder_was: view.folder.clone(),
             not_loaded: HashSet::new(),
@@ -74,6 +90,10 @@ impl Following {
         // It was read before the first look: what was written in between would go unseen.
         if let Some(file) = this.file.as_ref().filter(|file| file.has_changed()) {
             this.seen.remove(file.path());
+        }
+        // And so was the certificate, which costs nothing to read once more.
+        for path in of_tls(this.tls.as_deref()) {
+            this.seen.remove(path);
         }
         this
     }
@@ -114,19 +134,44 @@ impl Following {
 
     /// The files that are no components.
     fn of_interest(&self) -> Vec<PathBuf> {
-        self.configured.files().into_iter().chain(self.file.as_ref().map(|file| file.path().to_owned())).collect()
+        let file = self.file.as_ref().map(|file| file.path().to_owned());
+        self.configured.files().into_iter().chain(file).chain(of_tls(self.tls.as_deref()).cloned()).collect()
     }
 
     async fn look_at_files(&mut self, view: &View) {
         let files = self.of_interest();
         self.seen.retain(|path, _| files.contains(path));
+        let mut of_certificate = None;
         for path in files {
             // One that is followed only now is not in the view yet.
             let Some(rests) = view.files.get(&path).copied() else { continue };
             if self.seen.insert(path.clone(), rests) != Some(rests) {
                 self.configured.file_changed(&path);
+                if of_tls(self.tls.as_deref()).any(|file| *file == path) {
+                    of_certificate = Some(path.clone());
+                }
                 if self.file.as_ref().is_some_and(|file| file.path() == path) {
                     self.config_changed(rests).await;
+                }
+            }
+        }
+        // Once, if both files have changed.
+        if let Some(path) = of_certificate {
+            self.certificate_changed(path).await;
+        }
+    }
+
+    async fn certificate_changed(&self, path: PathBuf) {
+        let Some(tls) = self.tls.clone() else { return };
+        let reading = tokio::task::spawn_blocking(move || (tls.read_again(), tls.is_exposed(), tls)).await;
+        let Ok((read, exposed, tls)) = reading else { return };
+        match read {
+            Err(error) => (self.notice)(Notice::CertificateRefused(error.to_string())),
+            Ok(false) => {}
+            Ok(true) => {
+                (self.notice)(Notice::CertificateRead(path));
+                if exposed {
+                    (self.notice)(Notice::KeyExposed(tls.files().key.clone()));
                 }
             }
         }
@@ -162,7 +207,8 @@ impl Following {
                     return (self.notice)(Notice::ConfigRefused(format!("{}: {error}", path.display())));
                 }
                 self.config = Arc::new(given.config);
-                self.watching.follow(followed(self.folder.as_deref(), self.file.as_ref(), &self.config, &self.configured));
+                let (folder, file, tls) = (self.folder.as_deref(), self.file.as_ref(), self.tls.as_deref());
+                self.watching.follow(followed(folder, file, &self.config, &self.configured, tls));
                 (self.notice)(Notice::ConfigRead(path));
                 self.say_what_needs_a_restart();
             }
@@ -224,7 +270,7 @@ impl Fixed {
 
 /// Those that differ.
 fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
-    let Server { http, plugins, allowed_origins, allowed_hosts, loading_time, watch } = &runs.server;
+    let Server { http, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, shutdown_time } = &runs.server;
     let server = &new.server;
     [
         ("[server] http", *http != server.http),
@@ -233,6 +279,8 @@ fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
         ("[server] allowed-hosts", *allowed_hosts != server.allowed_hosts),
         ("[server] loading-time", *loading_time != server.loading_time),
         ("[server] watch", *watch != server.watch),
+        ("[server] tls", *tls != server.tls),
+        ("[server] shutdown-time", *shutdown_time != server.shutdown_time),
         ("[tools] enabled", runs.tools != new.tools),
         ("[fetch] ca-file", runs.fetch.ca_file != new.fetch.ca_file),
         ("[fetch] min-period", runs.fetch.min_period != new.fetch.min_period),

@@ -37,6 +37,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
     task::JoinHandle,
+    time::{Instant, timeout_at},
 };
 
 pub use builder::{Builder, LOADING_TIME, StartError};
@@ -56,10 +57,17 @@ use crate::{
     },
     subscriptions::Subscriptions,
     transport::{
-        http::{self, HttpSettings, Limits, Plain},
+        http::{self, HttpSettings, Limits, Plain, Tls},
         stdio,
     },
 };
+
+/// How long everything may take to end, unless wharf.toml says otherwise: a call into a provider (5 s by default), what it is told, and then
+/// some. Container engines kill after 10 s, systemd after 90 s.
+pub const SHUTDOWN_TIME: Duration = Duration::from_secs(10);
+
+/// What is kept of that for telling the providers, after the connections; as law 9 has it.
+const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 /// Ends with whoever has it, so that a host that is dropped, or cannot be started, leaves nothing behind.
 struct Task(JoinHandle<()>);
@@ -80,6 +88,9 @@ pub struct Host {
     runtime: Arc<Runtime>,
     plan: Plan,
     loading_time: Duration,
+    /// What HTTP is served with.
+    tls: Option<Arc<Tls>>,
+    shutdown_time: Duration,
     _pump: Task,
     following: Option<Task>,
 }
@@ -179,16 +190,29 @@ impl Host {
         Router::new().route_service(http::PATH, service.clone()).route_service(&hooks, service)
     }
 
-    /// Serves HTTP until `stop` resolves, and then ends: streams, requests in flight (5 s at most), providers.
+    /// Serves HTTP, or HTTPS if there is a [`Builder::tls`], until `stop` resolves, and then ends: streams, requests in flight, providers.
+    /// After [`Host::shutdown_time`] what is left of them is cut off.
     pub async fn serve(self, listener: TcpListener, settings: HttpSettings, stop: impl Future<Output = ()> + Send) {
+        let mut deadline = None;
         let stopping = async {
             stop.await;
+            deadline = Some(Instant::now() + self.shutdown_time);
             self.end_streams();
         };
         let service = self.service(settings);
         let each = move |peer: SocketAddr| service.clone().from_peer(peer.ip().to_canonical());
-        http::serve_each(listener, each, Plain, Limits::default(), stopping).await;
-        self.close().await;
+        let limits = Limits { shutdown_time: self.shutdown_time - FAREWELL_TIME.min(self.shutdown_time / 2), ..Limits::default() };
+        match self.tls.clone() {
+            None => http::serve_each(listener, each, Plain, limits, stopping).await,
+            Some(tls) => http::serve_each(listener, each, tls, limits, stopping).await,
+        }
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + self.shutdown_time);
+        self.close_by(deadline).await;
+    }
+
+    /// How long everything may take to end: what `[server] shutdown-time` of wharf.toml says, or [`SHUTDOWN_TIME`].
+    pub fn shutdown_time(&self) -> Duration {
+        self.shutdown_time
     }
 
     fn service(&self, settings: HttpSettings) -> http::McpService {
@@ -216,11 +240,23 @@ impl Host {
         self.server.end_streams();
     }
 
-    /// The second half: tells the providers that nobody listens any more, waits for them, and ends them.
-    pub async fn close(mut self) {
+    /// The second half: tells the providers that nobody listens any more, waits for them, at most for [`Host::shutdown_time`], and ends them.
+    pub async fn close(self) {
+        let deadline = Instant::now() + self.shutdown_time;
+        self.close_by(deadline).await;
+    }
+
+    /// The same, where the end began before: everything ends by then.
+    pub async fn close_by(mut self, deadline: Instant) {
         self.following = None;
-        self.subscriptions.close().await;
-        self.loader.close().await;
+        let closing = async {
+            self.subscriptions.close().await;
+            self.loader.close().await;
+        };
+        if timeout_at(deadline, closing).await.is_err() {
+            let time = humantime::format_duration(self.shutdown_time);
+            tracing::warn!("not everything had ended after {time}, as [server] shutdown-time has it: what was left is cut off");
+        }
     }
 }
 

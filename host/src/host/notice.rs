@@ -25,12 +25,18 @@ pub enum Notice {
     FolderUnreadable(PathBuf, String),
     /// A file of the plugins folder is not loaded, and why.
     NotLoaded(PathBuf, String),
+    /// This certificate, or its key, was read again, and holds for connections from now on.
+    CertificateRead(PathBuf),
+    /// The certificate and its key were read again, and cannot be used: those before hold. Says why.
+    CertificateRefused(String),
+    /// Every user of this machine may read this private key.
+    KeyExposed(PathBuf),
 }
 
 impl Notice {
     /// Whether something is to be done about it.
     pub fn is_warning(&self) -> bool {
-        !matches!(self, Self::ConfigRead(_) | Self::FolderBack(_))
+        !matches!(self, Self::ConfigRead(_) | Self::FolderBack(_) | Self::CertificateRead(_))
     }
 }
 
@@ -62,6 +68,11 @@ impl fmt::Display for Notice {
             Self::FolderBack(path) => write!(f, "the plugins folder {} is there", path.display()),
             Self::FolderUnreadable(path, reason) => {
                 write!(f, "the plugins folder {} cannot be read: {reason}; what was loaded from it goes on", path.display())
+            }
+            Self::CertificateRead(path) => write!(f, "{} was read again: it holds for connections from now on", path.display()),
+            Self::CertificateRefused(reason) => write!(f, "the certificate stays as it was: {reason}"),
+            Self::KeyExposed(path) => {
+                write!(f, "every user of this machine may read the private key {path}: run `chmod o-rwx {path}`", path = path.display())
             }
             Self::NotLoaded(path, reason) => write!(f, "not loaded: {}: {reason}", path.display()),
         }

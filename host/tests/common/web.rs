@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -98,11 +98,21 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), certificate: der, pem }
     }
 
-    /// What a server for these names needs.
-    pub fn server(&self, names: &[&str]) -> Arc<ServerConfig> {
+    /// A certificate for these names and its key, in PEM.
+    pub fn pem(&self, names: &[&str]) -> (String, String) {
+        let (certificate, key) = self.certified(names);
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    fn certified(&self, names: &[&str]) -> (Certificate, KeyPair) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap(), key)
+    }
+
+    /// What a server for these names needs.
+    pub fn server(&self, names: &[&str]) -> Arc<ServerConfig> {
+        let (certificate, key) = self.certified(names);
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

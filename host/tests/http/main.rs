@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/web.rs"]
+mod web;
 
 mod bad_http;
 mod bad_messages;
@@ -17,6 +19,7 @@ mod meta;
 mod modern;
 mod proxied;
 mod templates;
+mod tls;
 mod tools;
 
 use bytes::Bytes;

@@ -7,6 +7,7 @@ use std::{path::Path, process::Stdio, time::Duration};
 
 use anyhow::{Context, Result, anyhow, bail};
 use futures_util::future::join_all;
+use hyper::HeaderMap;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -21,6 +22,7 @@ use super::{
     format,
     server::{NAME, Server},
 };
+use crate::cli::authorities::added;
 
 /// A host that runs answers at once.
 const HTTP_TIME: Duration = Duration::from_secs(3);
@@ -100,7 +102,7 @@ fn ours(client: &Client, path: &Path, url: &str) -> Result<Vec<(String, Server)>
 async fn ask(server: &Server) -> Result<()> {
     match server {
         Server::Http { url } => {
-            let asked = timeout(HTTP_TIME, Remote::connect(url)).await;
+            let asked = timeout(HTTP_TIME, Remote::connect_with(url, HeaderMap::new(), added().to_vec())).await;
             let asked = asked.with_context(|| format!("it does not answer within {} s", HTTP_TIME.as_secs()))?;
             // The rest is advice to those who use --attach.
             asked.map(drop).map_err(|away| anyhow!("{}; `wharf serve` starts one", away.0.split("; ").next().unwrap_or_default()))

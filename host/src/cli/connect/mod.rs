@@ -27,6 +27,7 @@ use self::{
     server::{NAME, Server, is_name},
 };
 use super::{
+    authorities::CaArgs,
     output,
     serve::run_to_end,
     sources::{DEFAULT_CONFIG, DEFAULT_PLUGINS},
@@ -70,6 +71,8 @@ pub(super) struct Args {
     /// Say what the agents' files have of this, and whether it answers
     #[arg(long, conflicts_with_all = ["write", "remove", "stdio", "scope"])]
     check: bool,
+    #[command(flatten)]
+    ca: CaArgs,
     /// For programs
     #[arg(long)]
     json: bool,
@@ -82,6 +85,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let places = Places { system: std::env::consts::OS, home: std::env::home_dir(), current, variable: &variable };
     let url = args.url.as_deref().unwrap_or(DEFAULT_URL);
     let client = args.client.as_deref().and_then(Client::named);
+    args.ca.trust()?;
     if args.check {
         return check(client, &places, url, args.json);
     }
@@ -155,6 +159,9 @@ fn wanted(args: &Args, url: &str, current: &Path) -> Result<(Server, Vec<String>
     };
     if args.url.is_some() {
         arguments.extend(["--attach".into(), url.to_owned()]);
+        if let Some(path) = &args.ca.ca_file {
+            arguments.extend(["--ca-file".into(), absolute(path)?]);
+        }
         return Ok((Server::Stdio { program: program()?, arguments }, notes));
     }
     if let Some(config) = &args.config {

@@ -79,8 +79,11 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
 
 async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address: SocketAddr, screen: Screen) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
+    let tls = serve::tls(&config)?;
     let (listener, settings) = serve::bind(address, &config).await?;
-    screen.greet(&project, listener.local_addr().context("cannot tell the address listened on")?);
+    let (url, warning) = serve::url(listener.local_addr().context("cannot tell the address listened on")?, &config, tls.as_deref());
+    screen.greet(&project, &url);
+    warning.into_iter().for_each(|warning| screen.say(&warning));
     // Until the host has ended: it watches this folder.
     let mut shelf = Shelf::new(&project.name)?;
     let report = {
@@ -98,6 +101,9 @@ async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address
     if let Some(file) = file {
         builder = builder.config_file(file);
     }
+    if let Some(tls) = tls {
+        builder = builder.tls(tls);
+    }
     let host = builder.start().await?;
     let changes = sources::watch(project.folder.clone()).await;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -113,7 +119,7 @@ async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address
     let _ = stop.send(());
     tokio::select! {
         () = &mut serving => Ok(()),
-        () = signals.next() => bail!("ended before everything was done"),
+        again = signals.again() => Err(again),
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::{
     fmt::Debug,
-    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -21,7 +20,6 @@ use wharf::{
     host::Notice,
     plugins::{Fate, Loaded, Report},
     provider::wasm::CALLS,
-    transport::http::PATH,
 };
 
 use super::{
@@ -61,8 +59,7 @@ impl Screen {
         if self.json { tracing::info!("{line}") } else { output::say(line) }
     }
 
-    pub fn greet(&self, project: &Project, address: SocketAddr) {
-        let url = format!("http://{address}{PATH}");
+    pub fn greet(&self, project: &Project, url: &str) {
         let Project { name, folder, .. } = project;
         if self.json {
             return tracing::info!(url, provider = name, folder = %folder.display(), "serving");

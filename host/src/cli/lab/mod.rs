@@ -96,7 +96,7 @@ async fn over_http(host: Host, mut lab: Lab, mut signals: Signals, settings: Set
     let _ = stop.send(());
     tokio::select! {
         () = async { serving.await; host.close().await } => Ok(lab.exit_code()),
-        () = signals.next() => bail!("ended before everything was done"),
+        again = signals.again() => Err(again),
     }
 }
 
@@ -110,7 +110,7 @@ async fn over_stdio(host: Host, mut lab: Lab, mut signals: Signals) -> Result<Ex
     host.end_streams();
     tokio::select! {
         () = host.close() => {}
-        () = signals.next() => bail!("ended before everything was done"),
+        again = signals.again() => return Err(again),
     }
     served.context("cannot read stdin")?;
     Ok(lab.exit_code())

@@ -24,7 +24,7 @@ use self::{
     talk::{META, Talk},
     wire::{Target, Wire},
 };
-use super::{headers::HeaderArgs, read::parse_uri, serve::run_to_end, signals::Signals, watch::parse_url};
+use super::{authorities::CaArgs, headers::HeaderArgs, read::parse_uri, serve::run_to_end, signals::Signals, watch::parse_url};
 
 /// Arguments of `wharf probe`.
 #[derive(clap::Args)]
@@ -40,6 +40,8 @@ pub(super) struct Args {
     wait: u64,
     #[command(flatten)]
     headers: HeaderArgs,
+    #[command(flatten)]
+    ca: CaArgs,
     /// The report as one JSON object
     #[arg(long)]
     json: bool,
@@ -60,7 +62,8 @@ enum Era {
 }
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
-    let Args { uri, era, wait, headers, json, target: words } = args;
+    let Args { uri, era, wait, headers, ca, json, target: words } = args;
+    ca.trust()?;
     let target = match &words[..] {
         [url] if url.contains("://") => match parse_url(url) {
             Ok(url) => Target::Url(url),

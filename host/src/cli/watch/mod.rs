@@ -14,7 +14,7 @@ use std::{ops::ControlFlow, time::SystemTime};
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::{headers::HeaderArgs, output, read::parse_uri, serve::run_to_end, sources::SourceArgs};
+use super::{authorities::CaArgs, headers::HeaderArgs, output, read::parse_uri, serve::run_to_end, sources::SourceArgs};
 
 /// Arguments of `wharf watch`.
 #[derive(clap::Args)]
@@ -37,6 +37,8 @@ pub(super) struct Args {
     #[command(flatten)]
     headers: HeaderArgs,
     #[command(flatten)]
+    ca: CaArgs,
+    #[command(flatten)]
     sources: SourceArgs,
     /// One JSON object a line
     #[arg(long)]
@@ -44,7 +46,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let Args { mut uris, read, count, wait, url, headers, sources, json } = args;
+    let Args { mut uris, read, count, wait, url, headers, ca, sources, json } = args;
+    ca.trust()?;
     let headers = headers.read(url.is_some())?;
     let mut seen = std::collections::HashSet::new();
     uris.retain(|uri| seen.insert(uri.clone()));

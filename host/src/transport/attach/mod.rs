@@ -10,6 +10,7 @@
 //! so what waits does so at the host, as a set.
 
 mod call;
+mod connector;
 mod listen;
 mod session;
 pub mod sse;
@@ -26,6 +27,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream::BoxStream};
 use hyper::{HeaderMap, Method, StatusCode};
+use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
@@ -84,15 +86,15 @@ impl Remote {
     /// # Errors
     /// Nothing there answers as a host does.
     pub async fn connect(url: &str) -> Result<Self, Away> {
-        Self::connect_with(url, HeaderMap::new()).await
+        Self::connect_with(url, HeaderMap::new(), Vec::new()).await
     }
 
-    /// The same, with these headers in each request.
+    /// The same, with these headers in each request, and these authorities trusted besides those of the system.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
-    pub async fn connect_with(url: &str, headers: HeaderMap) -> Result<Self, Away> {
-        let upstream = Arc::new(Upstream::new(url, headers)?);
+    pub async fn connect_with(url: &str, headers: HeaderMap, authorities: Vec<CertificateDer<'static>>) -> Result<Self, Away> {
+        let upstream = Arc::new(Upstream::new(url, headers, authorities)?);
         let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "server/discover")];
         let asked = upstream.send(Method::POST, &headers, Bytes::from_static(DISCOVER.as_bytes()));
         let answer = tokio::time::timeout(DISCOVER_TIME, asked).await.unwrap_or_else(|_| {

@@ -13,12 +13,17 @@ use hyper::{
     header::{self, HeaderValue},
 };
 use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
+    client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
+use rustls::pki_types::CertificateDer;
 use serde_json::value::RawValue;
 
-use super::sse::{Event, Parser};
+use super::{
+    connector::Connector,
+    sse::{Event, Parser},
+};
+use crate::provider::grants::http::client_config;
 
 /// To a host on the same machine; it is there or it is not.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
@@ -44,25 +49,25 @@ pub enum Answer {
 
 /// A host.
 pub struct Upstream {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
     uri: Uri,
     /// Of each request.
     headers: HeaderMap,
 }
 
 impl Upstream {
-    /// The host at this URL, and headers for each request to it.
+    /// The host at this URL, headers for each request to it, and authorities that are trusted besides those of the system.
     ///
     /// # Errors
     /// What is wrong with the URL.
-    pub fn new(url: &str, headers: HeaderMap) -> Result<Self, Away> {
+    pub fn new(url: &str, headers: HeaderMap, authorities: Vec<CertificateDer<'static>>) -> Result<Self, Away> {
         let uri: Uri = url.parse().map_err(|error| Away(format!("{url} is not a URL: {error}")))?;
-        if uri.scheme_str() != Some("http") || uri.authority().is_none() {
-            return Err(Away(format!("{url}: only http:// URLs can be attached to yet, such as http://127.0.0.1:8089/mcp")));
-        }
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(CONNECT_TIME));
+        let tls = match uri.scheme_str().filter(|_| uri.authority().is_some()) {
+            Some("http") => None,
+            Some("https") => Some(client_config(authorities).map_err(|reason| Away(format!("{url}: {reason}")))?),
+            _ => return Err(Away(format!("{url} is not the URL of a host, such as http://127.0.0.1:8089/mcp"))),
+        };
+        let connector = Connector::new(tls, CONNECT_TIME);
         let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIME).build(connector);
         Ok(Self { client, uri, headers })
     }

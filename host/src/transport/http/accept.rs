@@ -29,8 +29,9 @@ const HEADER_TIME: Duration = Duration::from_secs(30);
 /// How long a client may take nothing of what is being written to it. The answer to a large read waits in memory for it, and a stream that
 /// nobody reads keeps its session alive; a client that comes back to its stream is told what it missed.
 const WRITE_TIME: Duration = Duration::from_secs(60);
-/// How long requests in flight, and streams being ended, may take at the shutdown.
-const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
+/// How long requests in flight, and streams being ended, may take at the shutdown: more than a call into a provider, unless it may take
+/// longer than it may by default.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(8);
 /// Bytes of a request's headers. The longest URI there is takes 11 KiB of them, as base64 in `Mcp-Name`.
 const HEADER_BYTES: usize = 32 << 10;
 /// Bytes of an answer waiting for its socket, per connection. Past it hyper takes no further events from a stream, so a stalled reader
@@ -60,7 +61,7 @@ pub struct Limits {
 
 impl Default for Limits {
     /// 18,000 connections or 90 % of the file descriptors this process may have, whichever is less; 30 s for headers; 60 s for a client
-    /// that stalls; 5 s at the shutdown.
+    /// that stalls; 8 s at the shutdown.
     fn default() -> Self {
         Self { connections: connection_cap(descriptors()), header_time: HEADER_TIME, write_time: WRITE_TIME, shutdown_time: SHUTDOWN_TIME }
     }
@@ -81,8 +82,10 @@ fn descriptors() -> Option<usize> {
 pub trait Handshake: Send + Sync + 'static {
     /// What HTTP is spoken on.
     type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+    /// Whether HTTP can be spoken without it, so that one who finds no room can be told so.
+    const IS_PLAIN: bool;
 
-    /// Does it. The time it may take is that of the headers.
+    /// Does it. The time it may take is that of the headers. It is dropped at the shutdown: nothing was asked yet.
     fn shake(&self, stream: TcpStream) -> impl Future<Output = io::Result<Self::Io>> + Send;
 }
 
@@ -91,6 +94,7 @@ pub struct Plain;
 
 impl Handshake for Plain {
     type Io = TcpStream;
+    const IS_PLAIN: bool = true;
 
     async fn shake(&self, stream: TcpStream) -> io::Result<TcpStream> {
         Ok(stream)
@@ -120,10 +124,10 @@ pub async fn serve(
 }
 
 /// [`serve`], with a service for each connection, by where it comes from.
-pub async fn serve_each<S: Served>(
+pub async fn serve_each<S: Served, H: Handshake>(
     listener: TcpListener,
     service: impl Fn(SocketAddr) -> S + Send,
-    handshake: impl Handshake,
+    handshake: H,
     limits: Limits,
     shutdown: impl Future<Output = ()> + Send,
 ) {
@@ -142,8 +146,8 @@ pub async fn serve_each<S: Served>(
         match accepted {
             Ok((stream, _)) if connections.len() >= limits.connections => {
                 tracing::warn!(cap = limits.connections, "too many connections");
-                if refusals.len() < REFUSALS {
-                    refusals.spawn(refuse(stream));
+                if H::IS_PLAIN && refusals.len() < REFUSALS {
+                    refusals.spawn(refuse(stream, REFUSAL));
                 }
             }
             Ok((stream, peer)) => {
@@ -175,7 +179,11 @@ async fn connection(
 ) {
     // It fails only on a connection that is gone already, which the next read shows.
     let _ = stream.set_nodelay(true);
-    let io = match tokio::time::timeout(limits.header_time, handshake.shake(stream)).await {
+    let shaken = tokio::select! {
+        shaken = tokio::time::timeout(limits.header_time, handshake.shake(stream)) => shaken,
+        _ = stop.wait_for(|stop| *stop) => return,
+    };
+    let io = match shaken {
         Ok(Ok(io)) => io,
         Ok(Err(error)) => return tracing::debug!(%error, "a handshake failed"),
         Err(_) => return tracing::debug!("a handshake took too long"),
@@ -206,10 +214,10 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-/// Says that there is no room. What the client sends is read away, since closing on unread bytes would take the answer back.
-async fn refuse(mut stream: TcpStream) {
+/// Says why not. What the client sends is read away, since closing on unread bytes would take the answer back.
+pub(super) async fn refuse(mut stream: TcpStream, why: &[u8]) {
     let tell = async {
-        stream.write_all(REFUSAL).await?;
+        stream.write_all(why).await?;
         stream.shutdown().await?;
         let mut unread = [0; 1024];
         while stream.read(&mut unread).await? > 0 {}

@@ -13,6 +13,7 @@ mod patient;
 mod pieces;
 mod sse;
 mod timer;
+mod tls;
 
 use std::{
     convert::Infallible,
@@ -35,6 +36,7 @@ pub use self::{
     body::BODY_CAP,
     hooks::{Hook, HookAnswer, Hooks, PREFIX as HOOKS_PREFIX},
     page::Write as WritePage,
+    tls::{Tls, TlsError},
 };
 use self::{guard::Guard, hooks::Desk, sse::Sse};
 use crate::mcp::{

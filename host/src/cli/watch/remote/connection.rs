@@ -30,6 +30,7 @@ use rmcp::{
 use tokio::sync::Notify;
 
 use super::{Content, Place};
+use crate::cli::authorities::added;
 
 /// Of a server that takes connections and does not answer. rmcp itself waits 10 s for an answer to its first question.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -253,6 +254,8 @@ pub(in crate::cli) fn http_client(url: &Url, headers: &HeaderMap) -> Result<reqw
     if loopback {
         client = client.no_proxy();
     }
+    let authorities = added().iter().map(|certificate| reqwest::Certificate::from_der(certificate)).collect::<Result<Vec<_>, _>>();
+    client = client.tls_certs_merge(authorities.context("--ca-file")?);
     if !headers.is_empty() {
         // reqwest takes those it knows to be secret from a request that is sent elsewhere, and keeps all others.
         let origin = url.origin();

@@ -33,6 +33,7 @@ pub(crate) use request::method;
 pub(crate) use resolve::MAX_LOOKUPS_OF_ONE;
 pub use resolve::{Resolve, System};
 use rustls::pki_types::CertificateDer;
+pub(crate) use tls::config as client_config;
 pub use tls::{CaFileError, read_ca_file};
 
 use crate::config::Fetch;

@@ -14,7 +14,7 @@ const CA_FILE_BYTES: u64 = 4 << 20;
 
 /// Why a file with certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("[fetch] ca-file: {}: {reason}", path.display())]
+#[error("{}: {reason}", path.display())]
 pub struct CaFileError {
     path: std::path::PathBuf,
     reason: String,
@@ -63,7 +63,11 @@ impl Trusted {
     }
 }
 
-fn config(own: Vec<CertificateDer<'static>>) -> Result<Arc<ClientConfig>, String> {
+/// For a client over HTTP/1.1 that trusts the system's roots and these. Blocks: it reads files.
+///
+/// # Errors
+/// There is nobody to be trusted.
+pub(crate) fn config(own: Vec<CertificateDer<'static>>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
     // Among a system's roots there may be some that are too old to be understood.
@@ -72,7 +76,7 @@ fn config(own: Vec<CertificateDer<'static>>) -> Result<Arc<ClientConfig>, String
     if roots.is_empty() {
         let why: Vec<String> = system.errors.iter().map(ToString::to_string).collect();
         return Err(format!(
-            "this machine has no root certificates ({}): install its package ca-certificates, or set [fetch] ca-file in wharf.toml",
+            "this machine has no root certificates ({}): install its package ca-certificates, or name some by ca-file ([fetch] in wharf.toml, --ca-file of a command)",
             why.join("; ")
         ));
     }
