@@ -1,0 +1,91 @@
+//! What a running host says of itself: to `wharf status`, to what probes and scrapes it, and to the page.
+//!
+//! Without an address of its own (`[server] admin`) all of this but the page is on the main address, and for programs of this machine alone;
+//! on its own address it is for browsers too, with Host and Origin checked there as at the endpoint.
+//!
+//! Every moment is RFC 3339 in UTC with milliseconds; what is absent is `null`; keys may be added, none goes.
+//!
+//! # `GET /status`
+//! ```json
+//! { "version": "0.1.0", "started": "2026-01-02T03:04:05.678Z", "uptimeSeconds": 12,
+//!   "ready": false, "notReady": ["ci"],
+//!   "providers": [
+//!     { "name": "git", "direct": false, "required": true,
+//!       "state": "serving", "reason": null, "since": "2026-01-02T03:04:05.678Z",
+//!       "file": "plugins/git.wasm", "hash": "0123456789ab", "generation": 3, "reloads": 2, "restarts": 0,
+//!       "resources": 10, "templates": 1, "subscriptions": 2,
+//!       "calls": { "ok": 7, "not-modified": 0, "not-found": 0, "invalid": 0, "denied": 0, "unavailable": 0,
+//!                  "failed": 1, "trap": 0, "deadline": 0, "memory": 0, "queue-full": 0 },
+//!       "errors": 1, "lastError": { "kind": "failed", "call": "read", "message": "no such commit", "at": "2026-01-02T03:04:06.000Z" },
+//!       "memoryBytes": 1179648, "memoryLimitBytes": 268435456,
+//!       "queue": { "reads": 0, "controls": 0, "webhooks": 0 },
+//!       "denied": [ { "line": "hosts = [\"api.example.com\"]", "times": 2 } ], "deniedOthers": 0 } ],
+//!   "sessions": 1, "listeners": 2,
+//!   "subscriptions": [ { "uri": "git:///status", "listeners": 2, "provider": "git" } ] }
+//! ```
+//! Providers stand in the order of precedence. `state` is one of
+//!
+//! | state | what it is |
+//! |---|---|
+//! | `loading` | it is loaded for the first time, and requests wait for it |
+//! | `serving` | it serves; with a `reason`, its file's newest version was refused, and the last good one goes on |
+//! | `restarting` | its instance died, and a fresh one is being made |
+//! | `parked` | it keeps dying, and pauses before the next try |
+//! | `refused` | it does not load; `reason` says why |
+//! | `gone` | its file is not there |
+//!
+//! `errors` counts what ended `failed`, `trap`, `deadline`, `memory`; what a caller did wrong is none. `hash` is the beginning of the blake3
+//! of what the file held. Of direct registrations (`direct`) only the name, the state, the numbers of resources and templates and the
+//! subscriptions are known; the rest is 0 or `null`.
+//!
+//! # `GET /healthz`, `GET /readyz`
+//! Text. `/healthz` is 200 as soon as the host serves. `/readyz` is 200 when every provider that wharf.toml marks `required = true` serves, and
+//! each provider there is was tried once; else 503, with the names.
+//!
+//! # `GET /metrics`
+//! Prometheus text 0.0.4; see [`metrics`].
+//!
+//! # `GET /resources`
+//! ```json
+//! { "catalog": 17,
+//!   "resources": [ { "uri": "git:///status", "name": "status", "title": null, "description": null, "mimeType": "text/plain", "size": null,
+//!                    "provider": "git", "shadowed": ["other"] } ],
+//!   "templates": [ { "uriTemplate": "git:///blob/{+path}", "name": "blob", "title": null, "description": null, "mimeType": null,
+//!                    "provider": "git", "shadowed": [] } ] }
+//! ```
+//! All of them at once, in the order of the merged list. `shadowed` names who lists the same and stands after the one that owns it. `catalog`
+//! grows with each change of any list.
+//!
+//! # `GET /read?uri=…`
+//! The URI percent-encoded. It is read as any client would read it.
+//! ```json
+//! { "uri": "git:///status", "ttlMs": 0,
+//!   "contents": [ { "uri": "git:///status", "mimeType": "text/plain", "text": "clean" },
+//!                 { "uri": "git:///logo", "mimeType": "image/png", "blob": "iVBORw0KGgo=" } ] }
+//! ```
+//! Else `{ "error": { "kind": "not-found", "message": "…", "provider": null, "retryAfterMs": null } }`, with 404 where nobody has it
+//! (`not-found`), 400 for what is no URI (`invalid-uri`), 503 for `unavailable`, and 502 for the other kinds of `calls` above.
+//!
+//! # `GET /events`
+//! Server-sent events (HTML Living Standard, "Server-sent events"); `event:` is the kind, `data:` one line of JSON, each with `at`:
+//!
+//! | kind | data besides `at` |
+//! |---|---|
+//! | `hello` | `version`, `started`: the first, and another `started` after a restart |
+//! | `call` | `provider`, `call` (`read`, `resources.list`, `subscribe`, …), `uri` or null, `tookUs`, `outcome` (a key of `calls`) |
+//! | `updated` | `provider`, `uri`: announced by the provider, whoever listens |
+//! | `list-changed` | `provider`: it says that its lists changed; `/resources` may differ |
+//! | `loaded` | `provider`, `generation`, `replaced`, `resources`, `templates`, `tookMs`: `/status` and `/resources` differ |
+//! | `refused` | `provider`, `reason`, `serving`: whether the last good version goes on |
+//! | `restored`, `gone` | `provider` |
+//! | `down`, `up` | `provider`: its instance died; there is a fresh one |
+//! | `denied` | `provider`, `line` (of `[provider.grants]`), `times` |
+//! | `notice` | `warning`, `message`: of wharf.toml and the plugins folder |
+//! | `opened`, `closed` | `connection`, `listen`: a stream of events (`listen`: its request's id as JSON text, or null for a session's) |
+//! | `ended` | `connection` |
+//! | `lost` | `count`: this reader was too slow for so many events |
+//!
+//! A `connection` is `{ "kind": "session", "id": "…" }` (the first 8 characters), `{ "kind": "pipe", "number": 1 }` or
+//! `{ "kind": "client", "name": "…", "version": "…", "peer": "127.0.0.1" }`. Every 15 s without an event there is a comment. `?watch=URI`
+//! (percent-encoded) subscribes to a resource for as long as the stream is open, so that its provider watches it: what a page shows is told
+//! by `updated`.
