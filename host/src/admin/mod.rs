@@ -40,7 +40,12 @@
 //!
 //! # `GET /healthz`, `GET /readyz`
 //! Text. `/healthz` is 200 as soon as the host serves. `/readyz` is 200 when every provider that wharf.toml marks `required = true` serves, and
-//! each provider there is was tried once; else 503, with the names.
+//! the host has looked once which there are; else 503, with the names. One whose newest version was refused serves, as long as the last good
+//! one does.
+//!
+//! # `GET /grants`
+//! What `wharf grants` asks for: `{ "providers": [ { "name": "git", "denied": [ { "line": "…", "times": 2 } ], "others": 0 } ] }`. It stays at
+//! the main address too.
 //!
 //! # `GET /metrics`
 //! Prometheus text 0.0.4; see [`metrics`].
@@ -89,3 +94,141 @@
 //! `{ "kind": "client", "name": "…", "version": "…", "peer": "127.0.0.1" }`. Every 15 s without an event there is a comment. `?watch=URI`
 //! (percent-encoded) subscribes to a resource for as long as the stream is open, so that its provider watches it: what a page shows is told
 //! by `updated`.
+
+mod answer;
+mod denials;
+pub mod metrics;
+mod service;
+mod status;
+
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::SystemTime,
+};
+
+use axum::{
+    body::Body,
+    http::{Response, StatusCode},
+};
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio::time::Instant;
+
+pub use service::AdminService;
+pub use status::{DeniedStatus, LastErrorStatus, ProviderStatus, QueueStatus, State, Status, SubscriptionStatus};
+
+use crate::{
+    catalog::Catalog,
+    mcp::Server,
+    plugins::Loader,
+    provider::{EventQueue, wasm::Runtime},
+    subscriptions::Subscriptions,
+    transport::http::{Pages, Requests},
+};
+
+/// The path of what `wharf status` shows.
+pub const STATUS_PATH: &str = "/status";
+/// The path that is 200 as soon as the host serves.
+pub const HEALTH_PATH: &str = "/healthz";
+/// The path that is 200 when every required provider serves.
+pub const READY_PATH: &str = "/readyz";
+/// The path of the metrics.
+pub const METRICS_PATH: &str = "/metrics";
+/// The path of what `wharf grants` shows.
+pub const GRANTS_PATH: &str = "/grants";
+
+/// Says all of this of one host. It keeps nothing of the host from ending.
+pub struct Admin {
+    started: SystemTime,
+    began: Instant,
+    catalog: Arc<Catalog>,
+    subscriptions: Subscriptions,
+    queue: Arc<EventQueue>,
+    server: Weak<Server>,
+    loader: Weak<Loader>,
+    runtime: Weak<Runtime>,
+    requests: Arc<Requests>,
+    /// Whether most of this is served at an address of its own.
+    apart: AtomicBool,
+    kept: metrics::Kept,
+}
+
+/// What it speaks of.
+pub(crate) struct Parts<'a> {
+    pub catalog: &'a Arc<Catalog>,
+    pub subscriptions: &'a Subscriptions,
+    pub queue: &'a Arc<EventQueue>,
+    pub server: &'a Arc<Server>,
+    pub loader: &'a Arc<Loader>,
+    pub runtime: &'a Arc<Runtime>,
+}
+
+impl Admin {
+    pub(crate) fn new(parts: &Parts<'_>) -> Arc<Self> {
+        Arc::new(Self {
+            started: SystemTime::now(),
+            began: Instant::now(),
+            catalog: parts.catalog.clone(),
+            subscriptions: parts.subscriptions.clone(),
+            queue: parts.queue.clone(),
+            server: Arc::downgrade(parts.server),
+            loader: Arc::downgrade(parts.loader),
+            runtime: Arc::downgrade(parts.runtime),
+            requests: Arc::default(),
+            apart: AtomicBool::new(false),
+            kept: metrics::Kept::default(),
+        })
+    }
+
+    /// Where answers at the main address are counted.
+    pub fn requests(&self) -> &Arc<Requests> {
+        &self.requests
+    }
+
+    /// What is at this path.
+    async fn answer(self: Arc<Self>, path: &str, _query: Option<&str>) -> Response<Body> {
+        match path {
+            STATUS_PATH => answer::json(StatusCode::OK, &self.status().await),
+            METRICS_PATH => answer::typed(StatusCode::OK, metrics::MEDIA_TYPE, self.metrics().await),
+            HEALTH_PATH => answer::text(StatusCode::OK, "ok\n".into()),
+            READY_PATH => self.ready(),
+            GRANTS_PATH => answer::json(StatusCode::OK, &self.grants()),
+            _ => answer::text(StatusCode::NOT_FOUND, "there is nothing at this path\n".into()),
+        }
+    }
+
+    fn ready(&self) -> Response<Body> {
+        match self.not_ready() {
+            Some(lacking) if lacking.is_empty() => answer::text(StatusCode::OK, "ready\n".into()),
+            Some(lacking) => {
+                let text = format!("not ready: {} {} not serve; `wharf status` says why\n", lacking.join(", "), do_or_does(lacking.len()));
+                answer::text(StatusCode::SERVICE_UNAVAILABLE, text)
+            }
+            None => answer::text(StatusCode::SERVICE_UNAVAILABLE, "not ready: it has not looked yet which providers there are\n".into()),
+        }
+    }
+}
+
+fn do_or_does(number: usize) -> &'static str {
+    if number == 1 { "does" } else { "do" }
+}
+
+/// What of it is at the main address.
+pub(crate) struct AtMain(pub Arc<Admin>);
+
+impl Pages for AtMain {
+    fn has(&self, path: &str) -> bool {
+        path == GRANTS_PATH || (!self.0.apart.load(Relaxed) && matches!(path, STATUS_PATH | HEALTH_PATH | READY_PATH | METRICS_PATH))
+    }
+
+    fn page(&self, path: &str, query: Option<&str>) -> BoxFuture<'static, Response<Body>> {
+        answer_of(&self.0, path, query)
+    }
+}
+
+fn answer_of(admin: &Arc<Admin>, path: &str, query: Option<&str>) -> BoxFuture<'static, Response<Body>> {
+    let (admin, path, query) = (admin.clone(), path.to_owned(), query.map(str::to_owned));
+    async move { admin.answer(&path, query.as_deref()).await }.boxed()
+}

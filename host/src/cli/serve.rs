@@ -14,7 +14,7 @@ use wharf::{
     config::Config,
     host::{Builder, Host},
     plugins::Report,
-    transport::http::HttpSettings,
+    transport::http::{self, HttpSettings, Limits, Plain},
 };
 
 use super::{
@@ -99,6 +99,28 @@ pub(super) async fn bind(address: SocketAddr, config: &Config) -> Result<(TcpLis
     Ok((listener, settings))
 }
 
+/// Listens where status and metrics have an address of their own.
+async fn bind_admin(config: &Config) -> Result<Option<(TcpListener, HttpSettings)>> {
+    let Some(address) = config.server.admin else { return Ok(None) };
+    let listener = TcpListener::bind(address);
+    let listener = listener.await.with_context(|| format!("cannot listen on {address} (wharf.toml: [server] admin)"))?;
+    let settings = HttpSettings {
+        bind: Some(listener.local_addr().context("cannot tell the address listened on")?),
+        allowed_origins: Vec::new(),
+        allowed_hosts: config.server.allowed_hosts.clone(),
+    };
+    Ok(Some((listener, settings)))
+}
+
+/// Ends with whoever has it.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Runs what needs a runtime.
 pub(super) fn run_to_end<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
@@ -142,7 +164,11 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
+    let admin = bind_admin(&sources.config).await?;
     voice.greet(address);
+    if let Some((_, settings)) = &admin {
+        voice.admin(settings.bind);
+    }
 
     let done: Arc<Mutex<HashSet<Arc<str>>>> = Arc::default();
     let report = {
@@ -157,6 +183,11 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     voice.plan(&plugins, host.plan());
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();
+    let admin = admin.map(|(listener, settings)| {
+        // Until the very end it says how things are.
+        let serving = http::serve(listener, host.admin_service(settings), Plain, Limits::default(), std::future::pending());
+        AbortOnDrop(tokio::spawn(serving))
+    });
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = host.serve(listener, settings, async { drop(stopped.await) });
     tokio::pin!(serving);
@@ -172,6 +203,8 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
         // It ends by itself only if nothing can be accepted any more.
         () = &mut serving => bail!("the host has ended by itself"),
     }
+    // It lives as long as the host.
+    let _admin = admin;
     voice.say("ending; once more ends it at once");
     let _ = stop.send(());
     tokio::select! {

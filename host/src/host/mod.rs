@@ -25,7 +25,6 @@
 mod configured;
 mod direct;
 mod following;
-mod grants;
 mod hooks;
 mod notice;
 
@@ -43,6 +42,7 @@ pub use notice::Notice;
 
 use self::{direct::Direct, following::Following, hooks::Webhooks};
 use crate::{
+    admin::{Admin, AdminService, AtMain, Parts},
     catalog::{Caller, Catalog},
     config::{Config, ConfigFile, Watch},
     mcp::{Info, Server, observe::Observer, pipe::Local},
@@ -228,7 +228,16 @@ impl Builder {
             Stores::new(state_folder.or_else(Stores::folder_of_user), file.as_ref().map_or_else(String::new, ConfigFile::identity));
         let runtime = Runtime::keeping(compilation, stores)?.watching(mode);
         runtime.fetch_by(Client::new(Settings::of(&config.fetch)?));
-        let loader = Arc::new(Loader::new(runtime.clone(), catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
+        let loader = Arc::new(Loader::new(runtime.clone(), catalog.clone(), queue.clone(), report.unwrap_or_else(|| Box::new(|_| ()))));
+        let parts = Parts {
+            catalog: &catalog,
+            subscriptions: &subscriptions,
+            queue: &queue,
+            server: &server,
+            loader: &loader,
+            runtime: &runtime,
+        };
+        let admin = Admin::new(&parts);
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();
         let watching = match mode {
@@ -245,7 +254,7 @@ impl Builder {
             following.said_of(&plan);
             Task(tokio::spawn(following.run()))
         });
-        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, plan, _pump: pump, following })
+        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, admin, plan, _pump: pump, following })
     }
 }
 
@@ -274,6 +283,7 @@ pub struct Host {
     direct: Direct,
     loader: Arc<Loader>,
     runtime: Arc<Runtime>,
+    admin: Arc<Admin>,
     plan: Plan,
     _pump: Task,
     following: Option<Task>,
@@ -386,9 +396,21 @@ impl Host {
         self.close().await;
     }
 
+    /// What the host says of itself, for an address of its own; see [`crate::admin`]. `settings` has the names of that address. From then on the
+    /// most of it is at the main address no more.
+    pub fn admin_service(&self, settings: HttpSettings) -> AdminService {
+        AdminService::new(self.admin.clone(), settings)
+    }
+
+    /// What the host says of itself.
+    pub fn admin(&self) -> &Arc<Admin> {
+        &self.admin
+    }
+
     fn service(&self, settings: HttpSettings) -> http::McpService {
-        let (hooks, runtime) = (Webhooks { loader: Arc::downgrade(&self.loader) }, Arc::downgrade(&self.runtime));
-        http::service(self.server.clone(), settings).with_hooks(Arc::new(hooks)).with_grants(Arc::new(move || grants::page(&runtime)))
+        let (hooks, pages) = (Webhooks { loader: Arc::downgrade(&self.loader) }, AtMain(self.admin.clone()));
+        let service = http::service(self.server.clone(), settings).with_hooks(Arc::new(hooks)).with_pages(Arc::new(pages));
+        service.counted(self.admin.requests().clone())
     }
 
     /// Serves one client over a pair of byte streams, such as stdin and stdout, as [`stdio::serve`] does, until the client is done or `stop`

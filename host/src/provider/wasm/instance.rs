@@ -34,6 +34,7 @@ use crate::provider::{
     WebhookResponse,
     grants::{Rights, http::Fetches, store::Stores},
     shared_state::SharedState,
+    tally,
 };
 
 /// Handles of the component model that a guest may hold.
@@ -111,13 +112,15 @@ pub(super) struct Exports {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
     Trapped(String),
+    /// Likewise, after it was refused memory over its limit.
+    Starved(String),
     Overran(Duration),
 }
 
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Trapped(how) => Self::Trapped(how),
+            Fault::Trapped(how) | Fault::Starved(how) => Self::Trapped(how),
             Fault::Overran(deadline) => Self::DeadlineExceeded(deadline),
         }
     }
@@ -126,8 +129,19 @@ impl From<Fault> for Error {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Trapped(how) => write!(f, "crashed: {how}"),
+            Self::Trapped(how) | Self::Starved(how) => write!(f, "crashed: {how}"),
             Self::Overran(deadline) => write!(f, "did not end within {}", humantime::format_duration(*deadline)),
+        }
+    }
+}
+
+impl Fault {
+    /// As it is counted.
+    pub fn counted(&self) -> tally::Outcome {
+        match self {
+            Self::Trapped(_) => tally::Outcome::Trap,
+            Self::Starved(_) => tally::Outcome::Memory,
+            Self::Overran(_) => tally::Outcome::Deadline,
         }
     }
 }
@@ -154,7 +168,7 @@ impl Instance {
     pub async fn create(maker: Maker) -> Result<Box<Self>, LoadError> {
         let (pre, exports, runtime) = (maker.pre().clone(), maker.exports().clone(), maker.runtime().clone());
         let (net, stores) = (Net { runtime: runtime.clone(), home: maker.home.clone() }, runtime.stores().clone());
-        let Maker { spec, rights, announcer, log, wake, shared, .. } = maker;
+        let Maker { spec, rights, announcer, log, wake, shared, tally, .. } = maker;
         // What its start code sets is its own already.
         let life = shared.begin();
         let limits = spec.limits;
@@ -179,7 +193,7 @@ impl Instance {
             fetches: None,
             table: wasi::table(),
             config: spec.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-            meter: Meter::new(&limits),
+            meter: Meter::new(&limits, tally),
             ticks: 0,
             rights,
             spec,
@@ -411,5 +425,5 @@ fn judge<T>(store: &Store<HostState>, deadline: Duration, outcome: Result<wasmti
         how = format!("{how}; it had wanted more memory than its {limit} MiB (wharf.toml: [provider.limits] memory)");
     }
     state.rights.secrets().hide_in(&mut how);
-    Err(Fault::Trapped(how))
+    Err(if state.meter.refused { Fault::Starved(how) } else { Fault::Trapped(how) })
 }
