@@ -4,7 +4,12 @@ use std::{process::Stdio, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tokio::{fs, io::AsyncWriteExt, process::Command};
+use tokio::{
+    fs,
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    process::Command,
+};
 use wharf_tests::{Answer, Hooks, Host, Session, Setup, call, listen, root, wharf, within};
 
 const REQUIRED: &str = "[[provider]]\nname = \"basic\"\nrequired = true\n";
@@ -243,5 +248,79 @@ async fn status_says_in_lines_what_there_is_and_what_to_do_where_there_is_no_hos
 
     let alone = wharf(host.folder(), &["status", "--url", "http://127.0.0.1:1"]).await?;
     ensure!(alone.code == 1 && alone.stderr.contains("`wharf serve`") && alone.stdout.is_empty(), "{alone:?}");
+    Ok(())
+}
+
+/// The stream of what happens, as it comes.
+struct Happening {
+    stream: TcpStream,
+    text: String,
+}
+
+impl Happening {
+    async fn open(host: &Host) -> Result<Self> {
+        let mut stream = TcpStream::connect(host.address()).await?;
+        let request = format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", host.address());
+        stream.write_all(request.as_bytes()).await?;
+        let mut this = Self { stream, text: String::new() };
+        this.until("event: hello\n", &[]).await?;
+        Ok(this)
+    }
+
+    /// Waits until an event of this kind says all of these.
+    async fn until(&mut self, kind: &str, says: &[&str]) -> Result<()> {
+        let Self { stream, text } = self;
+        let found = within(kind, async {
+            loop {
+                let mut events = text.split(kind).skip(1).filter_map(|event| event.split_once("\n\n"));
+                if events.any(|(event, _)| says.iter().all(|said| event.contains(said))) {
+                    return Ok(());
+                }
+                let mut piece = vec![0; 4096];
+                let length = stream.read(&mut piece).await?;
+                ensure!(length > 0, "it has ended");
+                *text += std::str::from_utf8(&piece[..length])?;
+            }
+        });
+        found.await.with_context(|| format!("{says:?} in {}", self.text))
+    }
+}
+
+#[tokio::test]
+async fn what_happens_is_told_as_it_happens() -> Result<()> {
+    let config = "[[resource]]\nname = \"t\"\nuri = \"basic://text\"\ntext = \"mine\"\n";
+    let mut host = Setup::new().guest("basic").guest("grants").config(config).start().await?;
+    for name in ["basic", "grants"] {
+        host.wait_for_log(&format!("loaded   {name}")).await?;
+    }
+    let mut happening = Happening::open(&host).await?;
+    call(&host, "resources/read", json!({ "uri": "basic://blob" })).await?;
+    let read = ["\"provider\":\"basic\"", "\"call\":\"read\"", "\"uri\":\"basic://blob\"", "\"outcome\":\"ok\"", "\"tookUs\":"];
+    happening.until("event: call\n", &read).await?;
+    ensure!(call(&host, "resources/read", json!({ "uri": "grants://get/key" })).await.is_err());
+    happening.until("event: denied\n", &["\"provider\":\"grants\"", r#""line":"state = \"1MiB\"""#]).await?;
+    let listen = listen(&host, &["basic://blob".into()]).await?;
+    happening.until("event: opened\n", &["\"kind\":\"client\"", "\"peer\":\"127.0.0.1\""]).await?;
+    drop(listen);
+    happening.until("event: closed\n", &["\"kind\":\"client\""]).await?;
+    let _session = Session::open(&host).await?;
+    happening.until("event: began\n", &["\"kind\":\"session\""]).await?;
+    fs::write(host.folder().join("plugins/broken.wasm"), b"no component").await?;
+    happening.until("event: refused\n", &["\"provider\":\"broken\"", "\"serving\":false"]).await?;
+    fs::remove_file(host.folder().join("plugins/basic.wasm")).await?;
+    happening.until("event: gone\n", &["\"provider\":\"basic\""]).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_list_names_who_is_shadowed() -> Result<()> {
+    let config = "[[resource]]\nname = \"t\"\nuri = \"basic://text\"\ntext = \"mine\"\n";
+    let mut host = Setup::new().guest("basic").config(config).start().await?;
+    host.wait_for_log("loaded   basic").await?;
+    let list: Value = serde_json::from_str(&get(host.address(), "/resources").await?.body)?;
+    let text = &list["resources"][0];
+    ensure!(text["uri"] == "basic://text" && text["provider"] == "wharf" && text["shadowed"] == json!(["basic"]), "{list}");
+    let read: Value = serde_json::from_str(&get(host.address(), "/read?uri=basic://text").await?.body)?;
+    ensure!(read["contents"][0]["text"] == "mine", "{read}");
     Ok(())
 }

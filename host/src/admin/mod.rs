@@ -78,7 +78,7 @@
 //! |---|---|
 //! | `hello` | `version`, `started`: the first, and another `started` after a restart |
 //! | `call` | `provider`, `call` (`read`, `resources.list`, `subscribe`, …), `uri` or null, `tookUs`, `outcome` (a key of `calls`) |
-//! | `updated` | `provider`, `uri`: announced by the provider, whoever listens |
+//! | `updated` | `provider`, `uri`: announced by the provider, whoever listens; null for all of its resources |
 //! | `list-changed` | `provider`: it says that its lists changed; `/resources` may differ |
 //! | `loaded` | `provider`, `generation`, `replaced`, `resources`, `templates`, `tookMs`: `/status` and `/resources` differ |
 //! | `refused` | `provider`, `reason`, `serving`: whether the last good version goes on |
@@ -87,7 +87,7 @@
 //! | `denied` | `provider`, `line` (of `[provider.grants]`), `times` |
 //! | `notice` | `warning`, `message`: of wharf.toml and the plugins folder |
 //! | `opened`, `closed` | `connection`, `listen`: a stream of events (`listen`: its request's id as JSON text, or null for a session's) |
-//! | `ended` | `connection` |
+//! | `began`, `ended` | `connection`: a session or a pipe |
 //! | `lost` | `count`: this reader was too slow for so many events |
 //!
 //! A `connection` is `{ "kind": "session", "id": "…" }` (the first 8 characters), `{ "kind": "pipe", "number": 1 }` or
@@ -97,7 +97,9 @@
 
 mod answer;
 mod denials;
+mod feed;
 pub mod metrics;
+mod resources;
 mod service;
 mod status;
 
@@ -116,6 +118,8 @@ use axum::{
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::time::Instant;
 
+pub(crate) use feed::Feed;
+pub use feed::READERS;
 pub use service::AdminService;
 pub use status::{DeniedStatus, LastErrorStatus, ProviderStatus, QueueStatus, State, Status, SubscriptionStatus};
 
@@ -136,6 +140,12 @@ pub const HEALTH_PATH: &str = "/healthz";
 pub const READY_PATH: &str = "/readyz";
 /// The path of the metrics.
 pub const METRICS_PATH: &str = "/metrics";
+/// The path of the merged list.
+pub const RESOURCES_PATH: &str = "/resources";
+/// The path at which a resource is read.
+pub const READ_PATH: &str = "/read";
+/// The path of the stream of what happens.
+pub const EVENTS_PATH: &str = "/events";
 /// The path of what `wharf grants` shows.
 pub const GRANTS_PATH: &str = "/grants";
 
@@ -153,6 +163,7 @@ pub struct Admin {
     /// Whether most of this is served at an address of its own.
     apart: AtomicBool,
     kept: metrics::Kept,
+    feed: Arc<Feed>,
 }
 
 /// What it speaks of.
@@ -163,6 +174,7 @@ pub(crate) struct Parts<'a> {
     pub server: &'a Arc<Server>,
     pub loader: &'a Arc<Loader>,
     pub runtime: &'a Arc<Runtime>,
+    pub feed: &'a Arc<Feed>,
 }
 
 impl Admin {
@@ -179,6 +191,7 @@ impl Admin {
             requests: Arc::default(),
             apart: AtomicBool::new(false),
             kept: metrics::Kept::default(),
+            feed: parts.feed.clone(),
         })
     }
 
@@ -188,12 +201,15 @@ impl Admin {
     }
 
     /// What is at this path.
-    async fn answer(self: Arc<Self>, path: &str, _query: Option<&str>) -> Response<Body> {
+    async fn answer(self: Arc<Self>, path: &str, query: Option<&str>) -> Response<Body> {
         match path {
             STATUS_PATH => answer::json(StatusCode::OK, &self.status().await),
             METRICS_PATH => answer::typed(StatusCode::OK, metrics::MEDIA_TYPE, self.metrics().await),
             HEALTH_PATH => answer::text(StatusCode::OK, "ok\n".into()),
             READY_PATH => self.ready(),
+            RESOURCES_PATH => self.resources().await,
+            READ_PATH => self.read(values(query, "uri").next().as_deref()).await,
+            EVENTS_PATH => self.events(values(query, "watch").map(Into::into).collect()).await,
             GRANTS_PATH => answer::json(StatusCode::OK, &self.grants()),
             _ => answer::text(StatusCode::NOT_FOUND, "there is nothing at this path\n".into()),
         }
@@ -211,16 +227,25 @@ impl Admin {
     }
 }
 
+/// What a query gives this name.
+fn values<'a>(query: Option<&'a str>, name: &'a str) -> impl Iterator<Item = String> + 'a {
+    let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    pairs.filter(move |(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
 fn do_or_does(number: usize) -> &'static str {
     if number == 1 { "does" } else { "do" }
 }
+
+/// All paths but [`GRANTS_PATH`].
+const PATHS: [&str; 7] = [STATUS_PATH, HEALTH_PATH, READY_PATH, METRICS_PATH, RESOURCES_PATH, READ_PATH, EVENTS_PATH];
 
 /// What of it is at the main address.
 pub(crate) struct AtMain(pub Arc<Admin>);
 
 impl Pages for AtMain {
     fn has(&self, path: &str) -> bool {
-        path == GRANTS_PATH || (!self.0.apart.load(Relaxed) && matches!(path, STATUS_PATH | HEALTH_PATH | READY_PATH | METRICS_PATH))
+        path == GRANTS_PATH || (!self.0.apart.load(Relaxed) && PATHS.contains(&path))
     }
 
     fn page(&self, path: &str, query: Option<&str>) -> BoxFuture<'static, Response<Body>> {

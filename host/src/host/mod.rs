@@ -42,16 +42,20 @@ pub use notice::Notice;
 
 use self::{direct::Direct, following::Following, hooks::Webhooks};
 use crate::{
-    admin::{Admin, AdminService, AtMain, Parts},
+    admin::{Admin, AdminService, AtMain, Feed, Parts},
     catalog::{Caller, Catalog},
     config::{Config, ConfigFile, Watch},
-    mcp::{Info, Server, observe::Observer, pipe::Local},
+    mcp::{
+        Info, Server,
+        observe::{Both, Observer},
+        pipe::Local,
+    },
     plugins::{
         Loader, Plan, Report,
         watch::{View, Watching},
     },
     provider::{
-        Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
+        Announcer, EventQueue, Provider, ProviderEvent, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
         grants::{
             Rights,
@@ -206,7 +210,8 @@ impl Builder {
         let catalog = Catalog::new(loading_time, mark);
         let subscriptions = Subscriptions::new(catalog.clone());
         let queue = Arc::<EventQueue>::default();
-        let pump = Task(tokio::spawn(pump(queue.clone(), catalog.clone(), subscriptions.clone())));
+        let feed = Arc::<Feed>::default();
+        let pump = Task(tokio::spawn(heard(queue.clone(), catalog.clone(), subscriptions.clone(), feed.clone())));
         let info = Info {
             name: "wharf".into(),
             title: Some("Wharf".into()),
@@ -218,17 +223,24 @@ impl Builder {
             let [a, b, c, d, ..] = mark;
             server = server.with_tools(Tools::new(catalog.clone(), &subscriptions, u32::from_be_bytes([a, b, c, d])));
         }
-        if let Some(observer) = observer {
-            server = server.observed(observer);
-        }
-        let server = Arc::new(server);
+        let observer: Arc<dyn Observer> = match observer {
+            Some(observer) => Arc::new(Both(observer, feed.clone())),
+            None => feed.clone(),
+        };
+        let server = Arc::new(server.observed(observer));
         let direct = Direct::start(catalog.clone(), queue.clone(), &config.resources).await?;
         let mode = watch.or(config.server.watch).unwrap_or_default();
         let stores =
             Stores::new(state_folder.or_else(Stores::folder_of_user), file.as_ref().map_or_else(String::new, ConfigFile::identity));
         let runtime = Runtime::keeping(compilation, stores)?.watching(mode);
         runtime.fetch_by(Client::new(Settings::of(&config.fetch)?));
-        let loader = Arc::new(Loader::new(runtime.clone(), catalog.clone(), queue.clone(), report.unwrap_or_else(|| Box::new(|_| ()))));
+        runtime.watched_by(feed.clone());
+        let (told, report) = (feed.clone(), report.unwrap_or_else(|| Box::new(|_| ())));
+        let report = move |said: Report| {
+            told.report(&said);
+            report(said);
+        };
+        let loader = Arc::new(Loader::new(runtime.clone(), catalog.clone(), queue.clone(), report));
         let parts = Parts {
             catalog: &catalog,
             subscriptions: &subscriptions,
@@ -236,6 +248,7 @@ impl Builder {
             server: &server,
             loader: &loader,
             runtime: &runtime,
+            feed: &feed,
         };
         let admin = Admin::new(&parts);
         let file = file.filter(ConfigFile::can_be_followed);
@@ -249,7 +262,11 @@ impl Builder {
         let plan = plugins.as_deref().map_or_else(|| Plan::of_config(&config), |folder| Plan::new(folder, &config));
         loader.follow(&plan.providers, |planned| following::rests(&view, planned));
         let following = watching.map(|watching| {
-            let notice = notice.unwrap_or_else(|| Arc::new(log));
+            let (told, notice) = (feed.clone(), notice.unwrap_or_else(|| Arc::new(log)));
+            let notice = Arc::new(move |said: Notice| {
+                told.notice(&said);
+                notice(said);
+            });
             let mut following = Following::new(loader.clone(), configured, (plugins, file), config, watching, notice);
             following.said_of(&plan);
             Task(tokio::spawn(following.run()))
@@ -442,15 +459,26 @@ impl Host {
 }
 
 /// Takes what providers announce to where it belongs.
-pub(crate) async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
+async fn heard(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions, feed: Arc<Feed>) {
     loop {
-        let mut event = queue.recv().await;
-        // A fresh instance may list something else.
-        if event.take_list_changed() || event.up {
-            catalog.list_changed(event.source);
-        }
-        subscriptions.event(event).await;
+        let event = queue.recv().await;
+        feed.announced(&event, &catalog);
+        pass_on(event, &catalog, &subscriptions).await;
     }
+}
+
+async fn pass_on(mut event: ProviderEvent, catalog: &Catalog, subscriptions: &Subscriptions) {
+    // A fresh instance may list something else.
+    if event.take_list_changed() || event.up {
+        catalog.list_changed(event.source);
+    }
+    subscriptions.event(event).await;
+}
+
+/// Likewise, where nobody listens to what happens.
+#[cfg(test)]
+pub(crate) async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
+    heard(queue, catalog, subscriptions, Arc::default()).await;
 }
 
 #[cfg(test)]

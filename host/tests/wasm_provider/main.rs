@@ -6,6 +6,7 @@
 
 mod answers;
 mod calls;
+mod counted;
 mod fetching;
 #[cfg(unix)]
 mod files;
