@@ -26,9 +26,9 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Admin, answer, status::moment};
+use super::{Admin, answer, caller, status::moment};
 use crate::{
-    catalog::{Caller, Catalog},
+    catalog::Catalog,
     host::Notice,
     mcp::observe::{Connection, Observer},
     plugins::{Fate, Report},
@@ -244,7 +244,7 @@ impl Admin {
             return answer::text(StatusCode::BAD_REQUEST, format!("at most {WATCHED} resources are watched for one reader\n"));
         }
         if !watched.is_empty() {
-            let listener = self.subscriptions.listen(Caller, false);
+            let listener = self.subscriptions.listen(caller(), false);
             if let Err(error) = listener.subscribe(watched).await {
                 let status = match error {
                     SubscribeError::InvalidUri(_) => StatusCode::BAD_REQUEST,

@@ -9,9 +9,9 @@ use axum::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-use super::{Admin, answer};
+use super::{Admin, answer, caller};
 use crate::{
-    catalog::{Answered, Caller, ReadError, Snapshot},
+    catalog::{Answered, ReadError, Snapshot},
     provider::{self, Contents, Error},
 };
 
@@ -23,7 +23,7 @@ fn owner<'a>(mut listers: impl Iterator<Item = &'a Arc<str>>) -> (Option<&'a str
 impl Admin {
     pub(super) async fn resources(&self) -> Response<Body> {
         // Without a cursor it cannot be refused; what it waits for is in the snapshot.
-        let _ = self.catalog.all_resources(&Caller, None).await;
+        let _ = self.catalog.all_resources(&caller(), None).await;
         answer::json(StatusCode::OK, &listed(&self.catalog.snapshot()))
     }
 
@@ -31,7 +31,7 @@ impl Admin {
         let Some(uri) = uri else {
             return refused(StatusCode::BAD_REQUEST, "invalid-uri", "name the resource: /read?uri=…", None, None);
         };
-        match self.catalog.read(&Caller, uri).await {
+        match self.catalog.read(&caller(), uri).await {
             Ok(Answered { contents, reuse, .. }) => {
                 let ttl = u64::try_from(reuse.as_millis()).unwrap_or(u64::MAX);
                 let contents: Vec<_> = contents.iter().map(of_contents).collect();

@@ -82,7 +82,8 @@ async fn ask(url: Url) -> Result<(Value, Status)> {
         Ok::<_, reqwest::Error>((status, response.bytes().await?))
     };
     let advice = "start one with `wharf serve`, or name where it runs with --url";
-    let answer = tokio::time::timeout(PATIENCE, asked).await.with_context(|| format!("no answer from {url} within {PATIENCE:?}: {advice}"))?;
+    let answer =
+        tokio::time::timeout(PATIENCE, asked).await.with_context(|| format!("no answer from {url} within {PATIENCE:?}: {advice}"))?;
     let (status, body) =
         answer.map_err(reqwest::Error::without_url).with_context(|| format!("no host can be reached at {url}: {advice}"))?;
     match status {

@@ -317,7 +317,8 @@ mod tests {
     #[test]
     fn a_duration_is_in_the_first_bucket_whose_bound_it_does_not_exceed() {
         let histogram = Histogram::default();
-        for took in [Duration::ZERO, Duration::from_micros(5), Duration::from_nanos(5_001), Duration::from_secs(30), Duration::from_secs(31)]
+        for took in
+            [Duration::ZERO, Duration::from_micros(5), Duration::from_nanos(5_001), Duration::from_secs(30), Duration::from_secs(31)]
         {
             histogram.record(took);
         }

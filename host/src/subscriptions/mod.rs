@@ -9,9 +9,9 @@ mod binding;
 mod driver;
 mod outbox;
 mod reducer;
-mod traffic;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use std::sync::{
     Arc,

@@ -13,8 +13,8 @@ use super::{
     queue::{Call, Queue, Reply},
 };
 use crate::provider::{
-    Answer, Completion, CompletionRequest, Depths, Error, Offers, Provider, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch,
-    WebhookRequest, WebhookResponse,
+    Answer, Completion, CompletionRequest, Depths, Error, Offers, Provider, ReadRequest, Reading, ResourcePage, TemplateInfo,
+    TemplateMatch, WebhookRequest, WebhookResponse,
     grants::{Rights, webhooks::Gate},
     shared_state::SharedState,
 };

@@ -19,7 +19,8 @@ use tokio::{
 };
 
 use crate::provider::{
-    Completion, CompletionRequest, Depths, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
+    Completion, CompletionRequest, Depths, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
+    WebhookResponse,
     tally::{Outcome, Tally},
 };
 
