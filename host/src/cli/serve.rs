@@ -29,6 +29,8 @@ use super::{
 pub(super) const DEFAULT_HTTP: &str = "127.0.0.1:8089";
 /// How long a request over stdio waits for providers that load: the process has only begun, and its client gives it a while.
 const STDIO_LOADING_TIME: Duration = Duration::from_secs(5);
+/// Connections at the address for status and metrics: those who run the host and their programs, and nothing taken from the clients.
+const ADMIN_CONNECTIONS: usize = 256;
 /// After so long the user is told what is still being loaded.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -184,8 +186,9 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();
     let admin = admin.map(|(listener, settings)| {
+        let limits = Limits { connections: ADMIN_CONNECTIONS, ..Limits::default() };
         // Until the very end it says how things are.
-        let serving = http::serve(listener, host.admin_service(settings), Plain, Limits::default(), std::future::pending());
+        let serving = http::serve(listener, host.admin_service(settings), Plain, limits, std::future::pending());
         AbortOnDrop(tokio::spawn(serving))
     });
     let (stop, stopped) = oneshot::channel::<()>();

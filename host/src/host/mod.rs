@@ -27,6 +27,7 @@ mod direct;
 mod following;
 mod hooks;
 mod notice;
+mod pump;
 
 use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -39,6 +40,8 @@ use tokio::{
 
 pub use direct::ProviderHandle;
 pub use notice::Notice;
+#[cfg(test)]
+pub(crate) use pump::pump;
 
 use self::{direct::Direct, following::Following, hooks::Webhooks};
 use crate::{
@@ -55,7 +58,7 @@ use crate::{
         watch::{View, Watching},
     },
     provider::{
-        Announcer, EventQueue, Provider, ProviderEvent, ResourceInfo, TemplateInfo,
+        Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
         grants::{
             Rights,
@@ -211,7 +214,7 @@ impl Builder {
         let subscriptions = Subscriptions::new(catalog.clone());
         let queue = Arc::<EventQueue>::default();
         let feed = Arc::<Feed>::default();
-        let pump = Task(tokio::spawn(heard(queue.clone(), catalog.clone(), subscriptions.clone(), feed.clone())));
+        let pump = Task(tokio::spawn(pump::run(queue.clone(), catalog.clone(), subscriptions.clone(), feed.clone())));
         let info = Info {
             name: "wharf".into(),
             title: Some("Wharf".into()),
@@ -456,29 +459,6 @@ impl Host {
         self.subscriptions.close().await;
         self.loader.close().await;
     }
-}
-
-/// Takes what providers announce to where it belongs.
-async fn heard(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions, feed: Arc<Feed>) {
-    loop {
-        let event = queue.recv().await;
-        feed.announced(&event, &catalog);
-        pass_on(event, &catalog, &subscriptions).await;
-    }
-}
-
-async fn pass_on(mut event: ProviderEvent, catalog: &Catalog, subscriptions: &Subscriptions) {
-    // A fresh instance may list something else.
-    if event.take_list_changed() || event.up {
-        catalog.list_changed(event.source);
-    }
-    subscriptions.event(event).await;
-}
-
-/// Likewise, where nobody listens to what happens.
-#[cfg(test)]
-pub(crate) async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
-    heard(queue, catalog, subscriptions, Arc::default()).await;
 }
 
 #[cfg(test)]

@@ -324,7 +324,7 @@ impl Server {
         self.sessions.count()
     }
 
-    /// How many listens there are.
+    /// How many listens.
     pub fn listen_count(&self) -> usize {
         self.caps.listens - self.listens.available_permits()
     }
@@ -341,7 +341,7 @@ impl Server {
     }
 
     fn stopping(&self) -> Stopping {
-        Stopping::new(self.stop.subscribe())
+        Stopping::new(self.stopped())
     }
 
     /// Who asks.
