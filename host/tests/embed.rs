@@ -1,6 +1,11 @@
 //! The library as a program uses it: registrations come and go while clients are connected.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "embed/happening.rs"]
+mod happening;
+#[path = "embed/status.rs"]
+mod status;
+
 use std::{
     sync::{
         Arc,

@@ -22,22 +22,30 @@ pub struct Answer {
 }
 
 /// A connection, on which one request follows the other.
-pub struct Hooks<'a> {
-    host: &'a Host,
+pub struct Hooks {
+    address: String,
     sender: SendRequest<Full<Bytes>>,
     _connection: Connection,
 }
 
-impl<'a> Hooks<'a> {
+impl Hooks {
     /// Connects.
     ///
     /// # Errors
     /// It cannot.
-    pub async fn connect(host: &'a Host) -> Result<Self> {
-        let stream = TcpStream::connect(host.address()).await?;
+    pub async fn connect(host: &Host) -> Result<Self> {
+        Self::at(host.address()).await
+    }
+
+    /// Connects to this address.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub async fn at(address: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = crate::http::handshake(stream).await?;
-        Ok(Self { host, sender, _connection: connection })
+        Ok(Self { address: address.to_owned(), sender, _connection: connection })
     }
 
     /// Sends a request to a path, with the host's own name unless the headers have another.
@@ -47,7 +55,7 @@ impl<'a> Hooks<'a> {
     pub async fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Result<Answer> {
         let mut request = Request::builder().method(method).uri(path);
         if headers.iter().all(|(name, _)| *name != "host") {
-            request = request.header("host", self.host.address());
+            request = request.header("host", &self.address);
         }
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).body(Full::new(body.into()))?;
         within(path, async {

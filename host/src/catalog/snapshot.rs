@@ -246,6 +246,19 @@ impl Snapshot {
         self.listed_by(uri).first().map(|at| &self.places[*at as usize].name)
     }
 
+    /// The names of those that list this URI, in order.
+    pub fn listers(&self, uri: &str) -> impl Iterator<Item = &Arc<str>> {
+        self.listed_by(uri).iter().map(|at| &self.places[*at as usize].name)
+    }
+
+    /// The names of those that have this template, in order.
+    pub fn template_listers<'a>(&'a self, uri_template: &'a str) -> impl Iterator<Item = &'a Arc<str>> {
+        let has = move |(place, serving): &(&Place, &Serving)| {
+            !self.is_claimed(place, uri_template) && serving.lists.templates.iter().any(|(info, _)| *info.uri_template == *uri_template)
+        };
+        self.serving().filter(has).map(|(place, _)| &place.name)
+    }
+
     /// What the list says of this URI.
     pub fn info(&self, uri: &str) -> Option<&Arc<ResourceInfo>> {
         let at = self.listed_by(uri).first()?;
@@ -256,11 +269,8 @@ impl Snapshot {
     }
 
     /// The name of the provider that has this template; of several, the first.
-    pub fn template_lister(&self, uri_template: &str) -> Option<&Arc<str>> {
-        let has = |(place, serving): &(&Place, &Serving)| {
-            !self.is_claimed(place, uri_template) && serving.lists.templates.iter().any(|(info, _)| *info.uri_template == *uri_template)
-        };
-        self.serving().find(has).map(|(place, _)| &place.name)
+    pub fn template_lister<'a>(&'a self, uri_template: &'a str) -> Option<&'a Arc<str>> {
+        self.template_listers(uri_template).next()
     }
 
     /// The URIs that more than one provider lists: the URI, the name of the first, and that of one it goes before.

@@ -7,12 +7,13 @@ use reqwest::{Url, header::HeaderMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wharf::{
+    admin::GRANTS_PATH,
     config::{
         Config, Grants,
         grants::{Folder, Signature, Webhook},
     },
     plugins::{Plan, Planned},
-    transport::http::{GRANTS_PATH, HOOKS_PREFIX},
+    transport::http::HOOKS_PREFIX,
 };
 
 use super::{

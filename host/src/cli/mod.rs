@@ -26,6 +26,7 @@ mod read;
 mod serve;
 mod signals;
 mod sources;
+mod status;
 mod trust;
 mod voice;
 mod watch;
@@ -79,6 +80,8 @@ enum Command {
     Probe(probe::Args),
     /// Asks a host whether it serves, as a container's health check
     Health(health::Args),
+    /// Says how a running host and its providers are
+    Status(status::Args),
     /// Connects an agent: prints its configuration, or writes it into the agent's file
     Connect(connect::Args),
     /// Says what each provider may do, and what a running host has denied it
@@ -126,6 +129,7 @@ pub fn main() -> ExitCode {
         Command::Lab(args) => lab::run(args),
         Command::Probe(args) => probe::run(args),
         Command::Health(args) => health::run(args),
+        Command::Status(args) => status::run(args),
         Command::Dev(args) => done(dev::run(args, logging.is_json())),
         Command::New(args) => done(new::run(args)),
         Command::Componentize(args) => done(authors::componentize::run(args)),

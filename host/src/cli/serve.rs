@@ -14,7 +14,7 @@ use wharf::{
     config::Config,
     host::{Builder, Host, Notice},
     plugins::Report,
-    transport::http::{HttpSettings, PATH, Tls},
+    transport::http::{self, HttpSettings, Limits, PATH, Plain, Tls},
 };
 
 use super::{
@@ -32,6 +32,8 @@ use super::{
 pub(super) const DEFAULT_HTTP: &str = "127.0.0.1:8089";
 /// How long a request over stdio waits for providers that load: the process has only begun, and its client gives it a while.
 const STDIO_LOADING_TIME: Duration = Duration::from_secs(5);
+/// Connections at the address for status and metrics: those who run the host and their programs, and nothing taken from the clients.
+const ADMIN_CONNECTIONS: usize = 256;
 /// After so long the user is told what is still being loaded.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A service manager is told that the end takes so much longer than everything in the host may.
@@ -138,11 +140,33 @@ pub(super) fn url(address: SocketAddr, config: &Config, tls: Option<&Tls>) -> (S
         return (format!("https://{name}:{}{PATH}", address.port()), None);
     }
     let warning = format!(
-        "the certificate {} is for none of {}: clients refuse it unless they reach the host by a name it is for; add that name to          [server] allowed-hosts",
+        "the certificate {} is for none of {}: clients refuse it unless they reach the host by a name it is for; add that name to [server] allowed-hosts",
         tls.files().certificate.display(),
         names.join(", ")
     );
     (format!("https://{address}{PATH}"), Some(warning))
+}
+
+/// Listens where status and metrics have an address of their own.
+async fn bind_admin(config: &Config) -> Result<Option<(TcpListener, HttpSettings)>> {
+    let Some(address) = config.server.admin else { return Ok(None) };
+    let listener = TcpListener::bind(address);
+    let listener = listener.await.with_context(|| format!("cannot listen on {address} (wharf.toml: [server] admin)"))?;
+    let settings = HttpSettings {
+        bind: Some(listener.local_addr().context("cannot tell the address listened on")?),
+        allowed_origins: Vec::new(),
+        allowed_hosts: config.server.allowed_hosts.clone(),
+    };
+    Ok(Some((listener, settings)))
+}
+
+/// Ends with whoever has it.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Runs what needs a runtime.
@@ -200,9 +224,13 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     let tls = tls(&sources.config)?;
     let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
+    let admin = bind_admin(&sources.config).await?;
     let (url, warning) = url(address, &sources.config, tls.as_deref());
     voice.greet(address, &url);
     warning.into_iter().for_each(|warning| voice.warn(&warning));
+    if let Some((_, settings)) = &admin {
+        voice.admin(settings.bind);
+    }
 
     let done: Arc<Mutex<HashSet<Arc<str>>>> = Arc::default();
     let status = Status::new(&url);
@@ -227,6 +255,12 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     status.expect(&planned);
     let ending_time = host.shutdown_time() + SLACK;
     let _beat = notify.beat(host.subscriptions().clone());
+    let admin = admin.map(|(listener, settings)| {
+        let limits = Limits { connections: ADMIN_CONNECTIONS, ..Limits::default() };
+        // Until the very end it says how things are.
+        let serving = http::serve(listener, host.admin_service(settings), Plain, limits, std::future::pending());
+        AbortOnDrop(tokio::spawn(serving))
+    });
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = host.serve(listener, settings, async { drop(stopped.await) });
     tokio::pin!(serving);
@@ -244,6 +278,8 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
         // It ends by itself only if nothing can be accepted any more.
         () = &mut serving => bail!("the host has ended by itself"),
     }
+    // It lives as long as the host.
+    let _admin = admin;
     voice.say("ending; once more ends it at once");
     notify.tell(&format!("STOPPING=1\nSTATUS=ending\nEXTEND_TIMEOUT_USEC={}", ending_time.as_micros()));
     let _ = stop.send(());

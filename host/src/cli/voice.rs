@@ -7,6 +7,7 @@ use std::{
 };
 
 use wharf::{
+    admin::STATUS_PATH,
     catalog::Change,
     host::Notice,
     plugins::{Fate, Loaded, Plan, Report},
@@ -49,6 +50,15 @@ impl Voice {
             hint = connect::hint(address, url),
             others = connect::others(),
         );
+    }
+
+    /// Where status and metrics are, if they have an address of their own.
+    pub(super) fn admin(self, address: Option<SocketAddr>) {
+        let Some(address) = address else { return };
+        self.say(&format!("Status and metrics at http://{address}{STATUS_PATH}"));
+        if !address.ip().to_canonical().is_loopback() {
+            self.warn(&format!("whoever reaches {address} sees what this host serves: keep it from others (wharf.toml: [server] admin)"));
+        }
     }
 
     pub(super) fn plan(self, folder: &Path, plan: &Plan) {

@@ -104,6 +104,9 @@ struct ProviderTable {
     /// Whether what it says is the same for everyone, so that caches may share it.
     #[serde(default)]
     public: bool,
+    /// Whether `/readyz` says that the host is not ready as long as this one does not serve.
+    #[serde(default)]
+    required: bool,
     /// What it may use.
     #[serde(default)]
     limits: LimitsTable,
@@ -151,7 +154,7 @@ impl File {
         }
         names.clear();
         let mut providers = Vec::with_capacity(provider.len());
-        for ProviderTable { name, path, settings, claims, public, limits: own, grants, expose_state } in provider {
+        for ProviderTable { name, path, settings, claims, public, required, limits: own, grants, expose_state } in provider {
             let span = name.span();
             let name = name.into_inner();
             if let Err(reason) = check_name(&name) {
@@ -164,7 +167,7 @@ impl File {
             let limits = Limits { memory: own.memory.or(limits.memory), deadline: own.deadline.or(limits.deadline) };
             let grants = grants.check(folder).map_err(|reason| report::at(text, &span, &reason))?;
             let expose_state = expose_state.map_or_else(Default::default, Into::into);
-            providers.push(Provider { name, path, settings: flatten(settings), claims, public, limits, grants, expose_state });
+            providers.push(Provider { name, path, settings: flatten(settings), claims, public, required, limits, grants, expose_state });
         }
         let limits = Limits { memory: limits.memory, deadline: limits.deadline };
         Ok(Config { server, tools, fetch, resources, providers, limits, file: None, unchosen: false })
@@ -255,6 +258,7 @@ mod tests {
             r#"
             [server]
             http = "0.0.0.0:9000"
+            admin = "127.0.0.1:9090"
             plugins = "providers"
             allowed-origins = ["https://app.example.com"]
             allowed-hosts = ["wharf.example.com"]
@@ -294,6 +298,7 @@ mod tests {
             path = "elsewhere/review.wasm"
             claims = ["test://"]
             public = true
+            required = true
             expose-state = ["build/*"]
             [provider.settings]
             delay-seconds = 5
@@ -320,6 +325,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(config.server.http, Some("0.0.0.0:9000".parse().unwrap()));
+        assert_eq!(config.server.admin, Some("127.0.0.1:9090".parse().unwrap()));
         assert_eq!(config.server.plugins.as_deref(), Some(Path::new("/srv/providers")));
         assert_eq!(config.server.loading_time, Some(Duration::from_secs(10)));
         assert_eq!(config.server.tls, Some(TlsFiles { certificate: "/srv/cert.pem".into(), key: "/etc/key.pem".into() }));
@@ -334,6 +340,7 @@ mod tests {
         assert_eq!(notes.icons[0].theme, Some(super::super::Theme::Dark));
         assert_eq!((&log.content, log.last_modified), (&Content::File("/srv/log.txt".into()), notes.last_modified));
         let [review, handbook] = config.providers.as_slice() else { panic!("two providers") };
+        assert!(review.required && !handbook.required);
         assert_eq!(review.path.as_deref(), Some(Path::new("/srv/elsewhere/review.wasm")));
         assert_eq!((review.claims.as_slice(), review.public), (["test://".to_owned()].as_slice(), true));
         let settings: Vec<_> = review.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

@@ -77,6 +77,9 @@ pub struct Server {
     /// The address of the HTTP endpoint, `127.0.0.1:8089` if it is not set.
     #[schemars(with = "Option<String>")]
     pub http: Option<SocketAddr>,
+    /// An address of its own for status, metrics and the status page; if it is not set they are at `http`, for programs of this machine only.
+    #[schemars(with = "Option<String>")]
+    pub admin: Option<SocketAddr>,
     /// The plugins folder; `plugins` beside this file if it is not set.
     pub plugins: Option<PathBuf>,
     /// Origins of web pages that may speak to it, besides those of this machine.
@@ -226,6 +229,8 @@ pub struct Provider {
     pub claims: Vec<String>,
     /// Whether what it says is the same for everyone, so that caches may share it.
     pub public: bool,
+    /// Whether the host is not ready without it.
+    pub required: bool,
     /// `[provider.limits]`, or where it says nothing `[limits]`.
     pub limits: Limits,
     /// `[provider.grants]`: what it may do besides answering.

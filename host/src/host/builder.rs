@@ -13,9 +13,13 @@ use super::{
     pump,
 };
 use crate::{
+    admin::{Admin, Feed, Parts},
     catalog::Catalog,
     config::{Config, ConfigFile, Watch},
-    mcp::{Info, Server, observe::Observer},
+    mcp::{
+        Info, Server,
+        observe::{Both, Observer},
+    },
     plugins::{
         Loader, Plan, Report, guarded,
         watch::{View, Watching},
@@ -181,7 +185,8 @@ impl Builder {
         let catalog = Catalog::new(loading_time, mark);
         let subscriptions = Subscriptions::new(catalog.clone());
         let queue = Arc::<EventQueue>::default();
-        let pump = Task(tokio::spawn(pump(queue.clone(), catalog.clone(), subscriptions.clone())));
+        let feed = Arc::<Feed>::default();
+        let pump = Task(tokio::spawn(pump::run(queue.clone(), catalog.clone(), subscriptions.clone(), feed.clone())));
         let info = Info {
             name: "wharf".into(),
             title: Some("Wharf".into()),
@@ -193,10 +198,11 @@ impl Builder {
             let [a, b, c, d, ..] = mark;
             server = server.with_tools(Tools::new(catalog.clone(), &subscriptions, u32::from_be_bytes([a, b, c, d])));
         }
-        if let Some(observer) = observer {
-            server = server.observed(observer);
-        }
-        let server = Arc::new(server);
+        let observer: Arc<dyn Observer> = match observer {
+            Some(observer) => Arc::new(Both(observer, feed.clone())),
+            None => feed.clone(),
+        };
+        let server = Arc::new(server.observed(observer));
         let guarded = guarded(plugins.as_deref().unwrap_or(Path::new("")), &config);
         let direct = Direct::start(catalog.clone(), queue.clone(), (&config.resources, guarded)).await?;
         let mode = watch.or(config.server.watch).unwrap_or_default();
@@ -204,7 +210,22 @@ impl Builder {
             Stores::new(state_folder.or_else(Stores::folder_of_user), file.as_ref().map_or_else(String::new, ConfigFile::identity));
         let runtime = Runtime::keeping(compilation, stores)?.watching(mode);
         runtime.fetch_by(Client::new(Settings::of(&config.fetch)?));
-        let loader = Arc::new(Loader::new(runtime.clone(), catalog.clone(), queue, report.unwrap_or_else(|| Box::new(|_| ()))));
+        runtime.watched_by(feed.clone());
+        let (told, report) = (feed.clone(), report.unwrap_or_else(|| Box::new(|_| ())));
+        let report = move |said: Report| {
+            told.report(&said);
+            report(said);
+        };
+        let loader = Arc::new(Loader::new(runtime.clone(), catalog.clone(), queue.clone(), report));
+        let admin = Admin::new(&Parts {
+            catalog: &catalog,
+            subscriptions: &subscriptions,
+            queue: &queue,
+            server: &server,
+            loader: &loader,
+            runtime: &runtime,
+            feed: &feed,
+        });
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();
         let watching = match mode {
@@ -218,7 +239,11 @@ impl Builder {
         let view = watching.as_ref().map_or_else(View::default, |watching| watching.view().borrow().clone());
         let plan = plugins.as_deref().map_or_else(|| Plan::of_config(&config), |folder| Plan::new(folder, &config));
         loader.follow(&plan.providers, |planned| following::rests(&view, planned));
-        let notice = notice.unwrap_or_else(|| Arc::new(log));
+        let (told, notice) = (feed.clone(), notice.unwrap_or_else(|| Arc::new(log)));
+        let notice = Arc::new(move |said: Notice| {
+            told.notice(&said);
+            notice(said);
+        });
         if let Some(tls) = tls.as_deref().filter(|tls| tls.is_exposed()) {
             notice(Notice::KeyExposed(tls.files().key.clone()));
         }
@@ -228,7 +253,21 @@ impl Builder {
             following.said_of(&plan);
             Task(tokio::spawn(following.run()))
         });
-        Ok(Host { catalog, subscriptions, server, direct, loader, runtime, plan, loading_time, tls, shutdown_time, _pump: pump, following })
+        Ok(Host {
+            catalog,
+            subscriptions,
+            server,
+            direct,
+            loader,
+            runtime,
+            admin,
+            plan,
+            loading_time,
+            tls,
+            shutdown_time,
+            _pump: pump,
+            following,
+        })
     }
 }
 

@@ -270,10 +270,11 @@ impl Fixed {
 
 /// Those that differ.
 fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
-    let Server { http, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, shutdown_time } = &runs.server;
+    let Server { http, admin, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, shutdown_time } = &runs.server;
     let server = &new.server;
     [
         ("[server] http", *http != server.http),
+        ("[server] admin", *admin != server.admin),
         ("[server] plugins", *plugins != server.plugins),
         ("[server] allowed-origins", *allowed_origins != server.allowed_origins),
         ("[server] allowed-hosts", *allowed_hosts != server.allowed_hosts),

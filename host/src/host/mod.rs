@@ -26,9 +26,9 @@ mod builder;
 mod configured;
 mod direct;
 mod following;
-mod grants;
 mod hooks;
 mod notice;
+mod pump;
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -43,14 +43,17 @@ use tokio::{
 pub use builder::{Builder, LOADING_TIME, StartError};
 pub use direct::ProviderHandle;
 pub use notice::Notice;
+#[cfg(test)]
+pub(crate) use pump::pump;
 
 use self::{direct::Direct, hooks::Webhooks};
 use crate::{
+    admin::{Admin, AdminService, AtMain},
     catalog::{Caller, Catalog},
     mcp::{Server, pipe::Local},
     plugins::{Loader, Plan},
     provider::{
-        Announcer, EventQueue, Provider, ResourceInfo, TemplateInfo,
+        Announcer, Provider, ResourceInfo, TemplateInfo,
         fixed::{RegisterError, ResourceBuilder, TemplateBuilder},
         grants::Rights,
         wasm::Runtime,
@@ -86,6 +89,7 @@ pub struct Host {
     direct: Direct,
     loader: Arc<Loader>,
     runtime: Arc<Runtime>,
+    admin: Arc<Admin>,
     plan: Plan,
     loading_time: Duration,
     /// What HTTP is served with.
@@ -215,9 +219,21 @@ impl Host {
         self.shutdown_time
     }
 
+    /// What the host says of itself, for an address of its own; see [`crate::admin`]. `settings` has the names of that address. From then on the
+    /// most of it is at the main address no more.
+    pub fn admin_service(&self, settings: HttpSettings) -> AdminService {
+        AdminService::new(self.admin.clone(), settings)
+    }
+
+    /// What the host says of itself.
+    pub fn admin(&self) -> &Arc<Admin> {
+        &self.admin
+    }
+
     fn service(&self, settings: HttpSettings) -> http::McpService {
-        let (hooks, runtime) = (Webhooks::new(&self.loader, self.loading_time), Arc::downgrade(&self.runtime));
-        http::service(self.server.clone(), settings).with_hooks(Arc::new(hooks)).with_grants(Arc::new(move || grants::page(&runtime)))
+        let (hooks, pages) = (Webhooks::new(&self.loader, self.loading_time), AtMain(self.admin.clone()));
+        let service = http::service(self.server.clone(), settings).with_hooks(Arc::new(hooks)).with_pages(Arc::new(pages));
+        service.counted(self.admin.requests().clone())
     }
 
     /// Serves one client over a pair of byte streams, such as stdin and stdout, as [`stdio::serve`] does, until the client is done or `stop`
@@ -257,18 +273,6 @@ impl Host {
             let time = humantime::format_duration(self.shutdown_time);
             tracing::warn!("not everything had ended after {time}, as [server] shutdown-time has it: what was left is cut off");
         }
-    }
-}
-
-/// Takes what providers announce to where it belongs.
-pub(crate) async fn pump(queue: Arc<EventQueue>, catalog: Arc<Catalog>, subscriptions: Subscriptions) {
-    loop {
-        let mut event = queue.recv().await;
-        // A fresh instance may list something else.
-        if event.take_list_changed() || event.up {
-            catalog.list_changed(event.source);
-        }
-        subscriptions.event(event).await;
     }
 }
 

@@ -259,7 +259,7 @@ impl Server {
 
     /// Answers what came in one HTTP request. `body` is one message, or a batch.
     pub async fn post(&self, body: &[u8], envelope: &Envelope<'_>) -> Reply {
-        match &self.observer {
+        match self.observer.as_ref().filter(|observer| observer.is_watching()) {
             None => self.answer(body, envelope).await,
             Some(observer) => Box::pin(observe::post(self, observer, body, envelope)).await,
         }
@@ -324,7 +324,7 @@ impl Server {
         self.sessions.count()
     }
 
-    /// How many listens there are.
+    /// How many listens.
     pub fn listen_count(&self) -> usize {
         self.caps.listens - self.listens.available_permits()
     }
@@ -335,8 +335,13 @@ impl Server {
         self.stop.send_replace(true);
     }
 
+    /// Becomes true when all streams are to end.
+    pub(crate) fn stopped(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+
     fn stopping(&self) -> Stopping {
-        Stopping::new(self.stop.subscribe())
+        Stopping::new(self.stopped())
     }
 
     /// Who asks.

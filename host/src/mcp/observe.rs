@@ -34,6 +34,16 @@ pub enum Connection {
 
 /// Sees messages. Its calls come from many threads, those of one connection in the order of its messages, and must not take long.
 pub trait Observer: Send + Sync + 'static {
+    /// Whether it looks, for now. While it does not, requests are not looked at for it: what they begin is not told, and what ends may be.
+    fn is_watching(&self) -> bool {
+        true
+    }
+
+    /// A session has begun, or a pipe.
+    fn began(&self, connection: &Connection) {
+        let _ = connection;
+    }
+
     /// The client has sent this: a message, or a batch. It may be wrong in any way.
     fn received(&self, connection: &Connection, message: &[u8]);
 
@@ -48,6 +58,45 @@ pub trait Observer: Send + Sync + 'static {
 
     /// Nothing more comes of it: the session has ended, or the pipe. What has no sessions has no end either.
     fn ended(&self, connection: &Connection);
+}
+
+/// Two that see the same.
+pub(crate) struct Both(pub Arc<dyn Observer>, pub Arc<dyn Observer>);
+
+impl Observer for Both {
+    fn is_watching(&self) -> bool {
+        self.0.is_watching() || self.1.is_watching()
+    }
+
+    fn began(&self, connection: &Connection) {
+        self.0.began(connection);
+        self.1.began(connection);
+    }
+
+    fn received(&self, connection: &Connection, message: &[u8]) {
+        self.0.received(connection, message);
+        self.1.received(connection, message);
+    }
+
+    fn sent(&self, connection: &Connection, message: &[u8]) {
+        self.0.sent(connection, message);
+        self.1.sent(connection, message);
+    }
+
+    fn opened(&self, connection: &Connection, listen: Option<&str>) {
+        self.0.opened(connection, listen);
+        self.1.opened(connection, listen);
+    }
+
+    fn closed(&self, connection: &Connection, listen: Option<&str>) {
+        self.0.closed(connection, listen);
+        self.1.closed(connection, listen);
+    }
+
+    fn ended(&self, connection: &Connection) {
+        self.0.ended(connection);
+        self.1.ended(connection);
+    }
 }
 
 /// One stream, or one pipe, that is observed. Dropping it tells its end.
@@ -66,7 +115,9 @@ impl Tap {
 
     /// Of a pipe.
     pub fn pipe(observer: Arc<dyn Observer>, number: u64) -> Self {
-        Self { observer, connection: Connection::Pipe(number), listen: None }
+        let connection = Connection::Pipe(number);
+        observer.began(&connection);
+        Self { observer, connection, listen: None }
     }
 
     pub fn received(&self, message: &[u8]) {
@@ -98,6 +149,7 @@ pub(super) async fn post(server: &Server, observer: &Arc<dyn Observer>, body: &[
     match (reply, known) {
         (Reply::Session(id, message), _) => {
             let connection = Connection::Session(id.as_str().into());
+            observer.began(&connection);
             observer.received(&connection, body);
             observer.sent(&connection, &message);
             Reply::Session(id, message)

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    Fate, Loaded, Planned, Report, Timings,
+    Fate, Loaded, Planned, Progress, Report, Timings,
     factory::{Factory, Made},
     watch::Resting,
 };
@@ -60,6 +60,7 @@ pub(super) struct Keeper {
     pub common: Arc<Common>,
     pub slot: u32,
     pub serving: Serving,
+    pub progress: Arc<Mutex<Progress>>,
     generation: u64,
     served: Option<Version>,
     refused: Option<Version>,
@@ -78,8 +79,8 @@ enum Refusal {
 }
 
 impl Keeper {
-    pub fn new(common: Arc<Common>, slot: u32, serving: Serving) -> Self {
-        Self { common, slot, serving, generation: 0, served: None, refused: None, failures: 0, told: None }
+    pub fn new(common: Arc<Common>, slot: u32, serving: Serving, progress: Arc<Mutex<Progress>>) -> Self {
+        Self { common, slot, serving, progress, generation: 0, served: None, refused: None, failures: 0, told: None }
     }
 
     /// Keeps it until nobody wants it any more. `first` becomes true once it was tried.
@@ -227,6 +228,8 @@ impl Keeper {
     }
 
     fn report(&self, planned: &Planned, fate: Fate) {
+        let content = self.served.as_ref().and_then(|(content, _)| content.as_ref()?.as_ref().ok().copied());
+        self.progress.lock().went(&fate, content);
         (self.common.report)(Report { name: planned.spec.name.clone(), path: planned.path.clone(), fate });
     }
 }

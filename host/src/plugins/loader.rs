@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    Fate, Planned, Report,
+    Fate, Planned, Progress, Report, Standing,
     factory::Factory,
     keeper::{Common, Keeper, Serving, Wanted, drain},
     watch::Resting,
@@ -29,6 +29,7 @@ struct Kept {
     slot: u32,
     wanted: watch::Sender<Wanted>,
     serving: Serving,
+    progress: Arc<Mutex<Progress>>,
     /// Whether it has been tried.
     first: watch::Receiver<bool>,
     task: Option<JoinHandle<()>>,
@@ -131,11 +132,11 @@ impl Loader {
 
     fn kept(&self, wanted: Wanted) -> (Kept, impl Future<Output = ()> + Send + use<>) {
         let slot = self.common.catalog.new_slot();
-        let serving = Serving::default();
-        let keeper = Keeper::new(self.common.clone(), slot, serving.clone());
+        let (serving, progress) = (Serving::default(), Arc::<Mutex<Progress>>::default());
+        let keeper = Keeper::new(self.common.clone(), slot, serving.clone(), progress.clone());
         let (wanted, wants) = watch::channel(wanted);
         let (tried, first) = watch::channel(false);
-        (Kept { slot, wanted, serving, first, task: None }, keeper.run(wants, tried))
+        (Kept { slot, wanted, serving, progress, first, task: None }, keeper.run(wants, tried))
     }
 
     /// Its place is gone already.
@@ -163,6 +164,23 @@ impl Loader {
             timeout(time, first.wait_for(|tried| *tried)).await.map(drop)?;
         }
         Ok(self.serving(name))
+    }
+
+    /// How each provider stands, in order. None before the first look at what there is, and after the end.
+    pub fn standings(&self) -> Option<Vec<Standing>> {
+        let state = self.state.lock();
+        let standing = |position: &Position| {
+            let kept = state.kept.get(&position.name)?;
+            let planned = kept.wanted.borrow().planned.clone();
+            Some(Standing {
+                slot: kept.slot,
+                planned,
+                tried: *kept.first.borrow(),
+                progress: kept.progress.lock().clone(),
+                serving: kept.serving.lock().clone(),
+            })
+        };
+        (state.begun && !state.closed).then(|| state.order.iter().filter_map(standing).collect())
     }
 
     /// Whether a provider of this name is being loaded for the first time, and is granted this webhook.

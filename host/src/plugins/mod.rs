@@ -8,6 +8,7 @@ mod factory;
 mod keeper;
 mod loader;
 mod report;
+mod standing;
 pub mod watch;
 
 use std::{
@@ -18,6 +19,7 @@ use std::{
 
 pub use loader::Loader;
 pub use report::{Fate, Loaded, Report, Timings};
+pub use standing::{Progress, Standing};
 
 use crate::{
     catalog::Rules,
@@ -40,6 +42,8 @@ pub struct Planned {
     pub rules: Rules,
     /// The component.
     pub path: PathBuf,
+    /// Whether the host is not ready without it.
+    pub required: bool,
 }
 
 /// What there is to be loaded, in order, and what there is to be said about the folder.
@@ -87,7 +91,7 @@ impl Plan {
                 Err(reason) => plan.misnamed.push((path, format!("{reason}; rename the file, or name it in wharf.toml"))),
                 Ok(()) => {
                     let spec = Spec { limits: limits(&config.limits), ..Spec::new(stem) };
-                    plan.providers.push(Planned { spec, rules: Rules::default(), path });
+                    plan.providers.push(Planned { spec, rules: Rules::default(), path, required: false });
                 }
             }
         }
@@ -112,7 +116,8 @@ impl Plan {
                 guarded: if provider.grants.folders.is_empty() { Arc::default() } else { guarded.clone() },
                 ..Spec::new(provider.name.as_str())
             };
-            plan.providers.push(Planned { spec, rules: Rules { claims: provider.claims.clone(), public: provider.public }, path });
+            let rules = Rules { claims: provider.claims.clone(), public: provider.public };
+            plan.providers.push(Planned { spec, rules, path, required: provider.required });
         }
         (plan, named)
     }

@@ -6,7 +6,10 @@
 use std::{
     collections::{HashMap, VecDeque},
     mem,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use indexmap::IndexSet;
@@ -106,6 +109,7 @@ struct State {
 pub struct EventQueue {
     state: Mutex<State>,
     arrived: Notify,
+    announced: AtomicU64,
 }
 
 impl EventQueue {
@@ -127,7 +131,15 @@ impl EventQueue {
         Some(ProviderEvent { source, down, up, updated, list_changed })
     }
 
+    /// How many updates were announced so far, joined ones each for itself.
+    pub fn announced(&self) -> u64 {
+        self.announced.load(Relaxed)
+    }
+
     fn push(&self, source: Source, what: Occurrence) {
+        if let Occurrence::Updated(uris) = &what {
+            self.announced.fetch_add(uris.len() as u64, Relaxed);
+        }
         let mut state = self.state.lock();
         let State { order, waiting } = &mut *state;
         waiting

@@ -15,6 +15,7 @@ mod ledger;
 #[allow(dead_code)]
 pub(crate) mod memory;
 pub mod shared_state;
+pub mod tally;
 mod types;
 pub mod wasm;
 
@@ -52,6 +53,17 @@ pub struct Offers {
     pub webhooks: bool,
     /// Exactly one instance of it lives at a time, so what it remembers counts, and a `version` is good within that instance only.
     pub live: bool,
+}
+
+/// How many calls wait for a provider's instance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Depths {
+    /// Reads and completions.
+    pub reads: usize,
+    /// Lists, templates, subscribes and unsubscribes.
+    pub controls: usize,
+    /// Webhooks.
+    pub webhooks: usize,
 }
 
 /// The answer of a provider that may take a while.
@@ -104,6 +116,11 @@ pub trait Provider: Send + Sync + 'static {
     /// Webhooks that nobody waits for and that had no turn yet: taken away, for its successor. None by default.
     fn take_queued(&self) -> Vec<WebhookRequest> {
         Vec::new()
+    }
+
+    /// What waits for it. Nothing by default.
+    fn depths(&self) -> Depths {
+        Depths::default()
     }
 
     /// What it publishes, if it may publish: the host lists and reads that by itself, under [`shared_state::PREFIX`]. None by default.

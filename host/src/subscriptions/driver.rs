@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    LimitError,
+    LimitError, Subscribed, Traffic,
     outbox::Outbox,
     reducer::{Effect, ListenerId, Reducer, Ticket, Timer},
 };
@@ -44,6 +44,7 @@ pub(super) enum Command {
     Leave { id: ListenerId },
     Event(ProviderEvent, oneshot::Sender<()>),
     Counts(oneshot::Sender<Vec<(Arc<str>, usize)>>),
+    Table(oneshot::Sender<Vec<Subscribed>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -73,10 +74,15 @@ struct Driver {
     tickets: Ticket,
     /// When a change of the list is to be announced, and when the first of those that wait happened.
     list_due: Option<(Instant, Instant)>,
+    traffic: Arc<Traffic>,
 }
 
 /// Runs until it is told to close, or every handle is gone.
-pub(super) fn run(catalog: Arc<Catalog>, inbox: mpsc::UnboundedReceiver<Command>) -> impl Future<Output = ()> + Send {
+pub(super) fn run(
+    catalog: Arc<Catalog>,
+    inbox: mpsc::UnboundedReceiver<Command>,
+    traffic: Arc<Traffic>,
+) -> impl Future<Output = ()> + Send {
     // From here on no change is missed, however late the task gets to run.
     let changes = catalog.changes();
     let driver = Driver {
@@ -89,6 +95,7 @@ pub(super) fn run(catalog: Arc<Catalog>, inbox: mpsc::UnboundedReceiver<Command>
         waiting: HashMap::new(),
         tickets: 0,
         list_due: None,
+        traffic,
     };
     drive(driver, inbox, changes)
 }
@@ -122,6 +129,7 @@ impl Driver {
             Command::Join { id, outbox, list_changed } => {
                 self.reducer.join(id);
                 self.listeners.insert(id, Listening { outbox, list_changed });
+                self.traffic.listening(self.listeners.len());
             }
             Command::Subscribe { id, uris, reply } => {
                 let _ = reply.send(self.reducer.subscribe(id, &uris));
@@ -140,6 +148,7 @@ impl Driver {
             }
             Command::Leave { id } => {
                 self.listeners.remove(&id);
+                self.traffic.listening(self.listeners.len());
                 self.reducer.leave(id);
             }
             Command::Event(event, reply) => {
@@ -155,6 +164,11 @@ impl Driver {
                 let mut counts: Vec<_> = self.reducer.counts().map(|(uri, count)| (uri.clone(), count)).collect();
                 counts.sort_unstable();
                 let _ = reply.send(counts);
+            }
+            Command::Table(reply) => {
+                let mut table: Vec<_> = self.reducer.table().collect();
+                table.sort_unstable();
+                let _ = reply.send(table);
             }
             Command::Close(_) => {}
         }
@@ -196,6 +210,7 @@ impl Driver {
     }
 
     fn carry_out(&mut self) {
+        self.traffic.dropped_so_far(self.reducer.dropped);
         for effect in self.reducer.effects() {
             match effect {
                 Effect::Subscribe(uri, candidate, before) => {
@@ -206,8 +221,10 @@ impl Driver {
                 Effect::Unsubscribe(uri, candidate) => self.call(uri, true, |uri| unsubscribe(candidate, uri)),
                 Effect::Retry(uri, timer, pause) => self.alarms.push(Reverse((Instant::now() + pause, Alarm::Retry(uri, timer)))),
                 Effect::Tell(listener, uri) => {
-                    if let Some(listening) = self.listeners.get(&listener) {
-                        listening.outbox.push(&uri);
+                    if let Some(listening) = self.listeners.get(&listener)
+                        && !listening.outbox.push(&uri)
+                    {
+                        self.traffic.coalesced();
                     }
                 }
                 Effect::Answer(ticket) => {

@@ -11,6 +11,7 @@ mod outbox;
 mod reducer;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use std::sync::{
     Arc,
@@ -20,6 +21,7 @@ use std::sync::{
 use tokio::sync::{mpsc, oneshot};
 
 pub use reducer::{SUBSCRIPTION_BYTES, SUBSCRIPTIONS_PER_LISTENER};
+pub use traffic::{Subscribed, Traffic};
 
 use self::{driver::Command, outbox::Outbox, reducer::ListenerId};
 use crate::{
@@ -64,14 +66,16 @@ pub struct Subscriptions {
     commands: mpsc::UnboundedSender<Command>,
     catalog: Arc<Catalog>,
     ids: Arc<AtomicU64>,
+    traffic: Arc<Traffic>,
 }
 
 impl Subscriptions {
     /// Starts the driver, which runs until [`Subscriptions::close`]. Needs a tokio runtime.
     pub fn new(catalog: Arc<Catalog>) -> Self {
         let (commands, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(driver::run(catalog.clone(), inbox));
-        Self { commands, catalog, ids: Arc::default() }
+        let traffic = Arc::<Traffic>::default();
+        tokio::spawn(driver::run(catalog.clone(), inbox, traffic.clone()));
+        Self { commands, catalog, ids: Arc::default(), traffic }
     }
 
     /// A new listener, with no subscriptions yet; `list_changed` says whether it is told of the lists too. Dropping it ends them all.
@@ -95,6 +99,18 @@ impl Subscriptions {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Counts(reply));
         answer.await.unwrap_or_default()
+    }
+
+    /// Each subscribed URI, sorted, with who owns it.
+    pub async fn table(&self) -> Vec<Subscribed> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Table(reply));
+        answer.await.unwrap_or_default()
+    }
+
+    /// How much there was to tell so far.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
     /// Ends all subscriptions and tells the providers; returns when they have been told, or after 2 s (law 9). No listener works any more.
@@ -148,7 +164,11 @@ impl Listener {
     /// The next notice to be sent, with its number: 1 for the first that this listener was ever given, then one more each. What waits is
     /// a set (law 6). To be called by one at a time. Cancel safe: a notice is taken only when this returns.
     pub async fn next(&self) -> (u64, Notice) {
-        self.outbox.next().await
+        let (number, notice) = self.outbox.next().await;
+        if matches!(notice, Notice::Updated(_)) {
+            self.subscriptions.traffic.delivered();
+        }
+        (number, notice)
     }
 
     /// Puts back what was given by [`Listener::next`] after this number, each once, if it is still subscribed: a client says that this is

@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::{
-    LimitError,
+    LimitError, Subscribed,
     binding::{Binding, Owner, Standing, Watch},
 };
 use crate::{
@@ -108,6 +108,17 @@ impl Reducer {
     /// How many listeners each URI has.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
         self.bindings.iter().map(|(uri, binding)| (uri, binding.listeners.len())).filter(|(_, count)| *count > 0)
+    }
+
+    /// Likewise, with their owners.
+    pub(super) fn table(&self) -> impl Iterator<Item = Subscribed> {
+        let owner = |binding: &Binding| binding.owner.as_ref().map(|owner| owner.candidate.name.clone());
+        let row = move |(uri, binding): (&Arc<str>, &Binding)| Subscribed {
+            uri: uri.clone(),
+            listeners: binding.listeners.len(),
+            provider: owner(binding),
+        };
+        self.bindings.iter().filter(|(_, binding)| !binding.listeners.is_empty()).map(row)
     }
 
     /// A listener joins, with no subscriptions.

@@ -6,6 +6,7 @@
 
 mod answers;
 mod calls;
+mod counted;
 mod extras;
 mod fetching;
 #[cfg(unix)]

@@ -103,7 +103,7 @@ fn planned(file: &Path, Sources { config, plugins, .. }: Sources) -> Planned {
     let known = Plan::new(&plugins, &config).providers.into_iter().find(|planned| same(&planned.path));
     known.unwrap_or_else(|| {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        Planned { spec: Spec::new(&*name), rules: Rules::default(), path: file.to_owned() }
+        Planned { spec: Spec::new(&*name), rules: Rules::default(), path: file.to_owned(), required: false }
     })
 }
 

@@ -11,7 +11,10 @@ use super::{
     http::MAX_LOOKUPS_OF_ONE,
     webhooks::{Gate, Memory},
 };
-use crate::config::{Grants, check_name};
+use crate::{
+    config::{Grants, check_name},
+    provider::tally::Witness,
+};
 
 /// Different things of one provider that are remembered as denied. Who asks for more wants no list.
 const REMEMBERED: usize = 100;
@@ -90,6 +93,7 @@ pub struct Rights {
     denials: Arc<Mutex<Denials>>,
     memories: Arc<Mutex<Memories>>,
     lookups: Arc<Semaphore>,
+    witness: Option<Arc<dyn Witness>>,
 }
 
 impl Rights {
@@ -102,7 +106,14 @@ impl Rights {
             denials: Arc::default(),
             memories: Arc::default(),
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS_OF_ONE)),
+            witness: None,
         }
+    }
+
+    /// The same, with each denial told to this one.
+    #[must_use]
+    pub fn watched_by(self, witness: Arc<dyn Witness>) -> Self {
+        Self { witness: Some(witness), ..self }
     }
 
     /// The same provider with these grants, and what is secret of them.
@@ -154,16 +165,20 @@ impl Rights {
         );
         let mut denials = self.denials.lock();
         let Denials { known, others } = &mut *denials;
-        let first = if let Some(times) = known.get_mut(&need) {
+        let line = self.witness.as_ref().filter(|witness| witness.is_watching()).map(|witness| (witness, need.to_string()));
+        let (first, times) = if let Some(times) = known.get_mut(&need) {
             *times += 1;
-            false
+            (false, *times)
         } else if known.len() < REMEMBERED {
-            known.insert(need, 1).is_none()
+            (known.insert(need, 1).is_none(), 1)
         } else {
             *others += 1;
-            *others == 1
+            (*others == 1, 1)
         };
         drop(denials);
+        if let Some((witness, line)) = line {
+            witness.denied(&self.provider, &line, times);
+        }
         if first {
             tracing::warn!(provider = &*self.provider, "{message}");
         }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     config::Grants,
-    provider::{Announcer, Offers, grants::Rights, shared_state::SharedState},
+    provider::{Announcer, Offers, grants::Rights, shared_state::SharedState, tally::Tally},
 };
 
 /// Interfaces of the contract a component may export besides `resources`. Whoever has `subscriptions` or a handler is one live instance.
@@ -112,9 +112,9 @@ impl Compiled {
             log.warn("wharf.toml grants it webhooks, and it takes none: it does not export wharf:provider/webhook-handler");
         }
         let shared = Arc::new(SharedState::new(&spec.name, spec.expose.clone(), announcer.clone()));
-        let home = Handle::current();
-        actor::start(Maker { compiled: self.clone(), spec: Arc::new(spec), rights, announcer, log, shared, wake: Arc::default(), home })
-            .await
+        let (home, tally) = (Handle::current(), self.runtime.tally(&spec.name));
+        let (compiled, spec, wake) = (self.clone(), Arc::new(spec), Arc::default());
+        actor::start(Maker { compiled, spec, rights, announcer, log, shared, tally, wake, home }).await
     }
 }
 
@@ -134,6 +134,8 @@ pub(super) struct Maker {
     pub log: GuestLog,
     /// What all of them publish together.
     pub shared: Arc<SharedState>,
+    /// What is counted of them.
+    pub tally: Arc<Tally>,
     /// Woken when something comes in for the instance.
     pub wake: Arc<Notify>,
     /// Where what the host does for it runs: not on the threads for guests, which they may keep busy.
@@ -202,7 +204,8 @@ mod tests {
         let log = GuestLog::new("loop".into(), Arc::default());
         let shared = Arc::new(SharedState::new("loop", spec.expose.clone(), announcer.clone()));
         let home = Handle::current();
-        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, shared, wake: Arc::default(), home };
+        let tally = Arc::default();
+        let maker = Maker { compiled, spec: Arc::new(spec), rights, announcer, log, shared, tally, wake: Arc::default(), home };
         let mut making = Box::pin(maker.make());
         // Polled without a pause: the runtime does not get to move its clock.
         let made = poll_fn(|context| {

@@ -25,7 +25,10 @@ use super::{
 };
 use crate::{
     config::Watch,
-    provider::grants::{Rights, Secrets, files::Files, http, store::Stores},
+    provider::{
+        grants::{Rights, Secrets, files::Files, http, store::Stores},
+        tally::{Tally, Witness},
+    },
 };
 
 /// How often a guest that computes is made to yield, and so by how much a deadline may be late.
@@ -78,6 +81,9 @@ pub struct Runtime {
     stores: Arc<Stores>,
     /// Of each provider there ever was: what it was denied is remembered over its generations.
     rights: Mutex<HashMap<Arc<str>, Rights>>,
+    /// Of each provider there ever was, what is counted of it.
+    tallies: Mutex<HashMap<Arc<str>, Arc<Tally>>>,
+    witness: OnceLock<Arc<dyn Witness>>,
     /// What was said of a provider, and need not be said again.
     said: Mutex<HashSet<(Arc<str>, String)>>,
     /// Watches files for all providers.
@@ -123,6 +129,8 @@ impl Runtime {
             compilation,
             stores: stores.into(),
             rights: Mutex::default(),
+            tallies: Mutex::default(),
+            witness: OnceLock::new(),
             said: Mutex::default(),
             files: Arc::default(),
             client: OnceLock::new(),
@@ -206,7 +214,10 @@ impl Runtime {
             Secrets::default()
         };
         let mut all = self.rights.lock();
-        let rights = all.entry(spec.name.clone()).or_insert_with(|| Rights::new(spec.name.clone(), spec.grants.clone()));
+        let rights = all.entry(spec.name.clone()).or_insert_with(|| {
+            let rights = Rights::new(spec.name.clone(), spec.grants.clone());
+            self.witness.get().map_or_else(|| rights.clone(), |witness| rights.clone().watched_by(witness.clone()))
+        });
         *rights = rights.with(spec.grants.clone(), secrets.into());
         rights.clone()
     }
@@ -225,6 +236,17 @@ impl Runtime {
         let mut all: Vec<_> = self.rights.lock().values().cloned().collect();
         all.sort_by(|one, other| one.provider().cmp(other.provider()));
         all
+    }
+
+    /// What providers do is told to this one from now on, of those that are loaded for the first time. There is only one: a second is not told.
+    pub fn watched_by(&self, witness: Arc<dyn Witness>) {
+        let _ = self.witness.set(witness);
+    }
+
+    /// What is counted of a provider, over its generations.
+    pub fn tally(&self, provider: &Arc<str>) -> Arc<Tally> {
+        let mut tallies = self.tallies.lock();
+        tallies.entry(provider.clone()).or_insert_with(|| Tally::new(provider.clone(), self.witness.get().cloned()).into()).clone()
     }
 
     pub(super) fn stores(&self) -> &Arc<Stores> {

@@ -13,8 +13,8 @@ use super::{
     queue::{Call, Queue, Reply},
 };
 use crate::provider::{
-    Answer, Completion, CompletionRequest, Error, Offers, Provider, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch,
-    WebhookRequest, WebhookResponse,
+    Answer, Completion, CompletionRequest, Depths, Error, Offers, Provider, ReadRequest, Reading, ResourcePage, TemplateInfo,
+    TemplateMatch, WebhookRequest, WebhookResponse,
     grants::{Rights, webhooks::Gate},
     shared_state::SharedState,
 };
@@ -129,6 +129,10 @@ impl Provider for WasmProvider {
 
     fn take_queued(&self) -> Vec<WebhookRequest> {
         self.queue.take_queued()
+    }
+
+    fn depths(&self) -> Depths {
+        self.queue.depths()
     }
 
     fn shared_state(&self) -> Option<&SharedState> {

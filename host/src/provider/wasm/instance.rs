@@ -25,7 +25,7 @@ use super::{
 };
 use crate::provider::{
     Announcer, Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
-    WebhookResponse,
+    WebhookResponse, tally,
 };
 
 /// Handles of the component model that a guest may hold.
@@ -67,13 +67,15 @@ pub(super) struct Exports {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
     Trapped(String),
+    /// Likewise, after it was refused memory over its limit.
+    Starved(String),
     Overran(Duration),
 }
 
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Trapped(how) => Self::Trapped(how),
+            Fault::Trapped(how) | Fault::Starved(how) => Self::Trapped(how),
             Fault::Overran(deadline) => Self::DeadlineExceeded(deadline),
         }
     }
@@ -82,8 +84,19 @@ impl From<Fault> for Error {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Trapped(how) => write!(f, "crashed: {how}"),
+            Self::Trapped(how) | Self::Starved(how) => write!(f, "crashed: {how}"),
             Self::Overran(deadline) => write!(f, "did not end within {}", humantime::format_duration(*deadline)),
+        }
+    }
+}
+
+impl Fault {
+    /// As it is counted.
+    pub fn counted(&self) -> tally::Outcome {
+        match self {
+            Self::Trapped(_) => tally::Outcome::Trap,
+            Self::Starved(_) => tally::Outcome::Memory,
+            Self::Overran(_) => tally::Outcome::Deadline,
         }
     }
 }
@@ -336,5 +349,5 @@ fn judge<T>(store: &Store<HostState>, deadline: Duration, outcome: Result<wasmti
         how = format!("{how}; it had wanted more memory than its {limit} MiB (wharf.toml: [provider.limits] memory)");
     }
     state.rights.secrets().hide_in(&mut how);
-    Err(Fault::Trapped(how))
+    Err(if state.was_refused_memory() { Fault::Starved(how) } else { Fault::Trapped(how) })
 }

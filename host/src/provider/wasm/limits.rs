@@ -1,10 +1,11 @@
 //! What an instance may use, and the hook by which wasmtime asks for memory.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use wasmtime::ResourceLimiter;
 
 use super::engine::TICK;
+use crate::provider::tally::Tally;
 
 /// Bytes that all memories of an instance may have together. Python and JavaScript start with some 15 MiB.
 pub const DEFAULT_MEMORY: u64 = 256 << 20;
@@ -54,11 +55,19 @@ pub(super) struct Meter {
     pending: u64,
     /// Whether a growth was refused in this call; most guests trap then, and the user should learn why.
     pub refused: bool,
+    tally: Arc<Tally>,
 }
 
 impl Meter {
-    pub fn new(limits: &Limits) -> Self {
-        Self { limit: limits.memory, memory: 0, elements: 0, pending: 0, refused: false }
+    /// One that counts what there is of this provider.
+    pub fn new(limits: &Limits, tally: Arc<Tally>) -> Self {
+        Self { limit: limits.memory, memory: 0, elements: 0, pending: 0, refused: false, tally }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.tally.shrank(self.memory);
     }
 }
 
@@ -72,12 +81,15 @@ impl ResourceLimiter for Meter {
             return Ok(false);
         }
         (self.memory, self.pending) = (total, more);
+        self.tally.grew(more);
         Ok(true)
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
         // Also called for a growth refused above, which added nothing.
-        self.memory = self.memory.saturating_sub(std::mem::take(&mut self.pending));
+        let back = std::mem::take(&mut self.pending);
+        self.memory = self.memory.saturating_sub(back);
+        self.tally.shrank(back);
         Ok(())
     }
 
@@ -108,7 +120,7 @@ mod tests {
     use super::*;
 
     fn meter(memory: u64) -> Meter {
-        Meter::new(&Limits { memory, ..Limits::default() })
+        Meter::new(&Limits { memory, ..Limits::default() }, Arc::default())
     }
 
     #[test]
@@ -119,6 +131,19 @@ mod tests {
         assert!(meter.refused);
         assert!(meter.memory_growing(0, 40, None).unwrap());
         assert!(!meter.memory_growing(60, 61, None).unwrap());
+    }
+
+    #[test]
+    fn what_instances_have_is_counted_for_as_long_as_they_live() {
+        let tally = Arc::<Tally>::default();
+        let mut old = Meter::new(&Limits::default(), tally.clone());
+        let mut new = Meter::new(&Limits::default(), tally.clone());
+        assert!(old.memory_growing(0, 60, None).unwrap() && new.memory_growing(0, 30, None).unwrap());
+        assert!(new.memory_growing(30, 40, None).unwrap());
+        new.memory_grow_failed(wasmtime::Error::msg("no memory")).unwrap();
+        assert_eq!(tally.memory(), 90);
+        drop(old);
+        assert_eq!(tally.memory(), 30);
     }
 
     #[test]

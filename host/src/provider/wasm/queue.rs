@@ -19,7 +19,9 @@ use tokio::{
 };
 
 use crate::provider::{
-    Completion, CompletionRequest, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest, WebhookResponse,
+    Completion, CompletionRequest, Depths, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
+    WebhookResponse,
+    tally::{Outcome, Tally},
 };
 
 /// Reads that may wait. At a guest's usual pace, some microseconds each, they wait for a moment; with one that is stuck, more would only
@@ -51,6 +53,19 @@ pub(super) enum Call {
 }
 
 impl Call {
+    /// Its name, as in the log and in what is counted.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::List(..) => "resources.list",
+            Self::Templates(_) => "resources.templates",
+            Self::Read(..) => "read",
+            Self::Complete(..) => "completions.complete",
+            Self::Subscribe(..) => "subscribe",
+            Self::Unsubscribe(..) => "unsubscribe",
+            Self::Receive { .. } => "webhook-handler.receive",
+        }
+    }
+
     /// Answers it without asking the guest.
     pub fn refuse(self, error: Error) {
         // A waiter that went away needs no answer.
@@ -112,12 +127,27 @@ pub(super) struct Queue {
     /// Timers do not reach it any more.
     retired: AtomicBool,
     pub wake: Arc<Notify>,
+    tally: Arc<Tally>,
 }
 
 impl Queue {
-    /// One that wakes this, as others do.
-    pub fn waking(wake: Arc<Notify>) -> Self {
-        Self { wake, ..Self::default() }
+    /// One that wakes this, as others do, and counts what it refuses.
+    pub fn waking(wake: Arc<Notify>, tally: Arc<Tally>) -> Self {
+        Self { wake, tally, ..Self::default() }
+    }
+
+    /// How many wait, of each kind.
+    pub fn depths(&self) -> Depths {
+        let waiting = self.waiting.lock();
+        Depths { reads: waiting.reads.len(), controls: waiting.controls.len(), webhooks: waiting.webhooks.len() }
+    }
+
+    /// Refuses a call, and counts it.
+    fn turn_away(&self, call: Call, outcome: Outcome, error: Error) {
+        if !call.is_void() {
+            self.tally.refused(call.name(), outcome, &error);
+        }
+        call.refuse(error);
     }
 
     /// Lets a call wait, or refuses it at once.
@@ -125,7 +155,7 @@ impl Queue {
         let mut waiting = self.waiting.lock();
         if self.closed.load(SeqCst) {
             drop(waiting);
-            return call.refuse(stopped());
+            return self.turn_away(call, Outcome::Unavailable, stopped());
         }
         if call.is_read() {
             if waiting.reads.len() >= MAX_READS {
@@ -133,7 +163,8 @@ impl Queue {
             }
             if waiting.reads.len() >= MAX_READS {
                 drop(waiting);
-                return call.refuse(Error::unavailable(format!("the provider is busy: {MAX_READS} reads wait for it already")));
+                let busy = Error::unavailable(format!("the provider is busy: {MAX_READS} reads wait for it already"));
+                return self.turn_away(call, Outcome::QueueFull, busy);
             }
             waiting.reads.push_back((Instant::now() + MAX_WAIT, call));
         } else if let Call::Receive { queued, .. } = &call {
@@ -144,7 +175,8 @@ impl Queue {
             let bytes: usize = waiting.webhooks.iter().map(|(_, call)| call.body_bytes()).sum();
             if waiting.webhooks.len() >= MAX_WEBHOOKS || bytes + call.body_bytes() > MAX_WEBHOOK_BYTES {
                 drop(waiting);
-                return call.refuse(Error::unavailable("the provider is busy: too many webhooks wait for it already"));
+                let busy = Error::unavailable("the provider is busy: too many webhooks wait for it already");
+                return self.turn_away(call, Outcome::QueueFull, busy);
             }
             waiting.webhooks.push_back((end, call));
         } else {
@@ -199,7 +231,8 @@ impl Queue {
         drop(waiting);
         let waited = humantime::format_duration(MAX_WAIT);
         for call in late {
-            call.refuse(Error::unavailable(format!("the provider is busy: this waited for it for {waited}")));
+            let busy = Error::unavailable(format!("the provider is busy: this waited for it for {waited}"));
+            self.turn_away(call, Outcome::Unavailable, busy);
         }
         next
     }
@@ -214,7 +247,7 @@ impl Queue {
         let webhooks: VecDeque<_> = refused;
         let waiting = controls.into_iter().chain(reads.into_iter().map(|(_, call)| call)).chain(webhooks.into_iter().map(|(_, call)| call));
         for call in waiting {
-            call.refuse(error.clone());
+            self.turn_away(call, Outcome::Unavailable, error.clone());
         }
     }
 

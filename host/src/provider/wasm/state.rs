@@ -72,7 +72,7 @@ impl HostState {
             fetches: exports.fetch_handler.is_some(),
         };
         let (net, stores) = (Net { runtime: runtime.clone(), home: maker.home.clone() }, runtime.stores().clone());
-        let Maker { spec, rights, announcer, log, wake, shared, .. } = maker;
+        let Maker { spec, rights, announcer, log, wake, shared, tally, .. } = maker;
         let (folders, wasi) = Folders::open(&runtime, &rights, &spec.guarded, &log, &wake, spec.limits.deadline).await;
         Self {
             announcer,
@@ -89,7 +89,7 @@ impl HostState {
             fetches: None,
             table: wasi::table(),
             config: spec.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-            meter: Meter::new(&spec.limits),
+            meter: Meter::new(&spec.limits, tally),
             ticks: 0,
             rights,
             spec,

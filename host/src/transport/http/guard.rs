@@ -5,6 +5,8 @@
 //!
 //! Invariant: what cannot be told to be allowed is not.
 
+use std::net::IpAddr;
+
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, Version, header};
 
 use super::{ALLOWED_METHODS, HttpSettings};
@@ -37,6 +39,18 @@ impl Guard {
         let any_host = bind.is_some_and(|bind| !bind.ip().to_canonical().is_loopback()) && allowed_hosts.is_empty();
         let origin = |origin: String| origin.trim_end_matches('/').to_ascii_lowercase();
         Self { origins: allowed_origins.into_iter().map(origin).collect(), hosts: (!any_host).then_some(allowed_hosts) }
+    }
+
+    /// For pages that say what everybody does: on every address only local names, the address itself and those allowed are taken as Host.
+    pub fn strict(settings: HttpSettings) -> Self {
+        let bind = settings.bind;
+        let mut this = Self::new(settings);
+        let hosts = this.hosts.get_or_insert_default();
+        hosts.extend(bind.map(|bind| bind.ip().to_canonical()).filter(|ip| !ip.is_unspecified()).map(|ip| match ip {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        }));
+        this
     }
 
     /// The request's Origin, if it has one, to be told that it may read the answer.
@@ -178,6 +192,20 @@ mod tests {
         let absolute = |uri: &str| Request::builder().uri(uri).header("host", "localhost").body(()).unwrap();
         assert!(guard.check(&absolute("http://localhost:8089/mcp")).is_ok());
         assert!(guard.check(&absolute("http://evil.example.com/mcp")).is_err());
+    }
+
+    #[test]
+    fn a_strict_guard_takes_its_own_address_and_no_other_foreign_name() {
+        let strict = |bind: &str, hosts: &[&str]| {
+            let allowed_hosts = hosts.iter().map(|&host| host.into()).collect();
+            Guard::strict(HttpSettings { bind: Some(bind.parse().unwrap()), allowed_hosts, ..HttpSettings::default() })
+        };
+        let lan = strict("192.168.1.7:9090", &[]);
+        assert!(takes(&lan, &[("host", "192.168.1.7:9090")]) && takes(&lan, &[("host", "localhost:9090")]));
+        assert!(!takes(&lan, &[("host", "evil.example.com")]));
+        let any = strict("[::]:9090", &["wharf.lan"]);
+        assert!(takes(&any, &[("host", "wharf.lan:9090")]) && !takes(&any, &[("host", "[::]:9090")]));
+        assert!(takes(&strict("[fd00::7]:9090", &[]), &[("host", "[fd00::7]:9090")]));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod hooks;
 mod page;
 mod patient;
 mod pieces;
+mod requests;
 mod sse;
 mod timer;
 mod tls;
@@ -35,10 +36,12 @@ pub use self::{
     accept::{Handshake, Limits, Plain, Served, serve, serve_each},
     body::BODY_CAP,
     hooks::{Hook, HookAnswer, Hooks, PREFIX as HOOKS_PREFIX},
-    page::Write as WritePage,
+    page::Pages,
+    requests::Requests,
     tls::{Tls, TlsError},
 };
-use self::{guard::Guard, hooks::Desk, sse::Sse};
+pub(crate) use self::{guard::Guard, page::is_asked};
+use self::{hooks::Desk, sse::Sse};
 use crate::mcp::{
     Envelope, Reply, Server,
     encode::{Encoded, error as error_message},
@@ -49,8 +52,6 @@ use crate::mcp::{
 
 /// The path of the endpoint.
 pub const PATH: &str = "/mcp";
-/// The path of the page that says what was denied, for programs of this machine.
-pub const GRANTS_PATH: &str = "/grants";
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -86,7 +87,8 @@ pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
     McpService {
         endpoint: Arc::new(Endpoint { server, guard: Guard::new(settings).into() }),
         desk: None,
-        grants: None,
+        pages: None,
+        requests: None,
         peer: None,
         second_path: None,
     }
@@ -97,7 +99,8 @@ pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
 pub struct McpService {
     endpoint: Arc<Endpoint>,
     desk: Option<Arc<Desk>>,
-    grants: Option<WritePage>,
+    pages: Option<Arc<dyn Pages>>,
+    requests: Option<Arc<Requests>>,
     peer: Option<IpAddr>,
     second_path: Option<Arc<str>>,
 }
@@ -117,10 +120,17 @@ impl McpService {
         self
     }
 
-    /// The same, and at [`GRANTS_PATH`] what this writes, in JSON.
+    /// The same, and these pages, for programs of this machine.
     #[must_use]
-    pub fn with_grants(mut self, write: WritePage) -> Self {
-        self.grants = Some(write);
+    pub fn with_pages(mut self, pages: Arc<dyn Pages>) -> Self {
+        self.pages = Some(pages);
+        self
+    }
+
+    /// The same, with its answers counted.
+    #[must_use]
+    pub fn counted(mut self, requests: Arc<Requests>) -> Self {
+        self.requests = Some(requests);
         self
     }
 
@@ -147,16 +157,26 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let path = request.uri().path();
         let here = path == PATH || self.second_path.as_deref() == Some(path);
+        let (requests, peer) = (self.requests.clone(), self.peer);
+        let counted = move |response: Response<Body>| {
+            requests.inspect(|requests| requests.count(response.status()));
+            Ok(response)
+        };
         if let Some(desk) = self.desk.clone().filter(|_| !here && path.starts_with(HOOKS_PREFIX)) {
             let guard = self.endpoint.guard.clone();
-            return Box::pin(async move { Ok(desk.handle(&guard, request).await) });
+            return Box::pin(async move { counted(desk.handle(&guard, request).await) });
         }
-        if let Some(write) = self.grants.as_ref().filter(|_| !here && path == GRANTS_PATH) {
-            let answer = page::answer(write, &self.endpoint.guard, &request, self.peer);
-            return Box::pin(async move { Ok(answer) });
+        if let Some(pages) = self.pages.as_ref().filter(|pages| !here && pages.has(path)) {
+            let page = page::check(&self.endpoint.guard, &request, peer).map(|()| pages.page(path, request.uri().query()));
+            return Box::pin(async move {
+                counted(match page {
+                    Ok(page) => page.await,
+                    Err(refusal) => refusal,
+                })
+            });
         }
-        let (endpoint, peer) = (self.endpoint.clone(), self.peer);
-        Box::pin(async move { Ok(if here { handle(&endpoint, request, peer).await } else { empty(StatusCode::NOT_FOUND) }) })
+        let endpoint = self.endpoint.clone();
+        Box::pin(async move { counted(if here { handle(&endpoint, request, peer).await } else { empty(StatusCode::NOT_FOUND) }) })
     }
 }
 

@@ -1,29 +1,41 @@
-//! A page of JSON for the person who runs the host, and for programs of this machine alone.
+//! Pages for the person who runs the host, and for programs of this machine alone.
 //!
-//! Invariant: nobody gets it who is not on this machine, or is a web page.
+//! Invariant: nobody gets one who is not on this machine, or is a web page.
 
-use std::{net::IpAddr, sync::Arc};
+use std::net::IpAddr;
 
 use axum::{
     body::Body,
     http::{Method, Request, Response, StatusCode, header},
 };
+use futures_util::future::BoxFuture;
 
-use super::{JSON, empty, guard::Guard, with};
+use super::{empty, guard::Guard, with};
 
-/// Makes the page's JSON anew for each request.
-pub type Write = Arc<dyn Fn() -> Vec<u8> + Send + Sync>;
+/// What there is besides the endpoint.
+pub trait Pages: Send + Sync + 'static {
+    /// Whether there is a page at this path.
+    fn has(&self, path: &str) -> bool;
 
-/// The page.
-pub fn answer<B>(write: &Write, guard: &Guard, request: &Request<B>, peer: Option<IpAddr>) -> Response<Body> {
+    /// The page, for a GET or a HEAD.
+    fn page(&self, path: &str, query: Option<&str>) -> BoxFuture<'static, Response<Body>>;
+}
+
+/// Why a request does not get a page, as the answer it gets instead.
+#[allow(clippy::result_large_err)]
+pub fn check<B>(guard: &Guard, request: &Request<B>, peer: Option<IpAddr>) -> Result<(), Response<Body>> {
     let of_a_page = request.headers().contains_key(header::ORIGIN) || request.headers().contains_key("sec-fetch-site");
-    if !peer.is_some_and(|peer| peer.is_loopback()) || of_a_page || guard.check(request).is_err() {
-        return empty(StatusCode::NOT_FOUND);
+    if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) || of_a_page || guard.check(request).is_err() {
+        return Err(empty(StatusCode::NOT_FOUND));
     }
-    if *request.method() != Method::GET {
-        return with(StatusCode::METHOD_NOT_ALLOWED, header::ALLOW, header::HeaderValue::from_static("GET"));
+    is_asked(request)
+}
+
+/// Whether it only asks.
+#[allow(clippy::result_large_err)]
+pub fn is_asked<B>(request: &Request<B>) -> Result<(), Response<Body>> {
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Ok(());
     }
-    let mut response = Response::new(Body::from(write()));
-    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
-    response
+    Err(with(StatusCode::METHOD_NOT_ALLOWED, header::ALLOW, header::HeaderValue::from_static("GET, HEAD")))
 }

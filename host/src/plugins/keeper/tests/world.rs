@@ -90,7 +90,7 @@ pub struct World {
 }
 
 pub fn planned(name: &str) -> Planned {
-    Planned { spec: Spec::new(name), rules: Rules::default(), path: name.into() }
+    Planned { spec: Spec::new(name), rules: Rules::default(), path: name.into(), required: false }
 }
 
 impl World {
