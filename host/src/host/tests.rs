@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     catalog::{Position, Rules},
     provider::{
-        Occurrence,
+        EventQueue, Occurrence,
         memory::{Memory, live},
     },
 };
