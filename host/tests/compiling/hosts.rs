@@ -100,7 +100,7 @@ async fn files_that_are_no_providers_are_refused_each_for_its_own_reason_and_the
     file("precompiled.wasm", &wasmtime::Engine::default().precompile_component(b"\0asm\x0d\0\x01\0").unwrap());
     let said = said("", &plugins, cache.path()).await;
     for (name, reason) in [
-        ("core", "build it for wasm32-wasip2"),
+        ("core", "wharf componentize CORE.wasm"),
         ("header", "empty component"),
         ("cut", "not a valid component"),
         ("precompiled", "(.cwasm), which is never loaded"),

@@ -180,16 +180,17 @@ async fn while_a_provider_computes_changes_wait_for_it_joined() {
     watching(&filer, "w", &world.root).await;
     let busy = filer.text("filer://spin/g/last");
     let change = async {
-        for n in 0..30 {
+        for n in 0..10 {
             fs::write(world.root.join("b"), n.to_string()).unwrap();
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            // Each is a batch of its own: the quiet that ends one is shorter.
+            tokio::time::sleep(Duration::from_millis(150)).await;
         }
         fs::write(world.root.join("last"), "").unwrap();
     };
     tokio::join!(busy, change);
     let all = told(&filer, "w created /g/last").await;
-    assert_eq!(all.matches("/g/b").count(), 1, "{all}");
-    assert!(all.contains("w created /g/b"), "{all}");
+    // What had come when it was done, joined, and at most one that came with the file it waited for.
+    assert!(all.contains("w created /g/b") && all.matches("/g/b").count() <= 2, "{all}");
 }
 
 #[tokio::test]
