@@ -50,6 +50,10 @@ async fn a_host_says_its_https_url_and_every_command_reaches_it_by_that() -> Res
     let grants = run(&["grants", "--config", "wharf.toml", "--http", &address, "--ca-file", "ca.pem", "--json"]).await?;
     ensure!(grants.json()?["host"] == address, "{grants:?}");
 
+    let status = run(&["status", "--url", url, "--ca-file", "ca.pem", "--json"]).await?;
+    ensure!(status.json()?["ready"] == true, "{status:?}");
+    ensure!(run(&["status", "--url", url]).await?.code == 1, "whose certificate is that?");
+
     let watched = ["watch", "handbook://wharf/welcome", "--url", url, "--ca-file", "ca.pem"];
     let mut watch = Running::start(folder.path(), &watched)?;
     watch.says("watching 1 resource at https://localhost", 1).await?;

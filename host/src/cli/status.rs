@@ -12,11 +12,15 @@ use std::{
 use anyhow::{Context, Result, bail};
 use reqwest::{StatusCode, Url, header::HeaderMap};
 use serde_json::Value;
-use wharf::admin::{ProviderStatus, STATUS_PATH, State, Status, SubscriptionStatus};
+use wharf::{
+    admin::{ProviderStatus, STATUS_PATH, State, Status, SubscriptionStatus},
+    config::Config,
+};
 
 use super::{
+    authorities::CaArgs,
     output::{self, count},
-    serve::{DEFAULT_HTTP, run_to_end},
+    serve::{self, DEFAULT_HTTP, run_to_end},
     sources::SourceArgs,
     watch::{http_client, parse_url},
 };
@@ -33,23 +37,19 @@ pub(super) struct Args {
     /// The configuration that says where it is [default: ./wharf.toml, if there is one]
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    ca: CaArgs,
     /// For programs
     #[arg(long)]
     json: bool,
 }
 
 /// Success if every required provider serves.
-pub(super) fn run(Args { url, config, json }: Args) -> Result<ExitCode> {
+pub(super) fn run(Args { url, config, ca, json }: Args) -> Result<ExitCode> {
+    ca.trust()?;
     let url = match url {
         Some(url) => url,
-        None => {
-            let server = SourceArgs::of(config).read()?.config.server;
-            let address = match server.admin.or(server.http) {
-                Some(address) => address,
-                None => DEFAULT_HTTP.parse().context("the default address")?,
-            };
-            format!("http://{}", reachable(address)).parse().context("the host's address")?
-        }
+        None => of_config(&SourceArgs::of(config).read()?.config)?,
     };
     let url = url.join(STATUS_PATH).context("the status' URL")?;
     let (said, status) = run_to_end(ask(url))?;
@@ -61,6 +61,19 @@ pub(super) fn run(Args { url, config, json }: Args) -> Result<ExitCode> {
         output::write(lines(&status).as_bytes())?;
     }
     Ok(if status.ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Where a host of this configuration says it.
+fn of_config(config: &Config) -> Result<Url> {
+    if let Some(address) = config.server.admin {
+        // It has no TLS there.
+        return format!("http://{}", reachable(address)).parse().context("the host's address");
+    }
+    let address = match config.server.http {
+        Some(address) => address,
+        None => DEFAULT_HTTP.parse().context("the default address")?,
+    };
+    serve::url(reachable(address), config, serve::tls(config)?.as_deref()).0.parse().context("the host's address")
 }
 
 /// Where to reach what listens on this address.
