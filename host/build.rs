@@ -43,8 +43,26 @@ fn main() -> io::Result<()> {
     fs::write(out.join("go_module.rs"), listed(&module))
 }
 
-/// Where cargo has the sources of a crate that this one depends on.
+/// Where cargo has the sources of a crate that this one depends on. Where cargo unpacks what it takes from a registry is looked at first:
+/// `cargo metadata`, which knows of vendored sources too, wants more than a build has to have downloaded.
 fn source_of(name: &str, root: &Path) -> io::Result<PathBuf> {
+    match unpacked(name, root) {
+        Some(folder) => Ok(folder),
+        None => named_by_metadata(name, root),
+    }
+}
+
+/// Of the version in the lock file, which is here or in the workspace above.
+fn unpacked(name: &str, root: &Path) -> Option<PathBuf> {
+    let lock = root.ancestors().find_map(|folder| fs::read_to_string(folder.join("Cargo.lock")).ok())?;
+    let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
+    let package = format!("{name}-{}", rest.split('"').next()?);
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| env::home_dir().map(|home| home.join(".cargo")))?;
+    let registries = entries(&home.join("registry/src")).ok()?;
+    registries.into_iter().map(|registry| registry.join(&package)).find(|folder| folder.join(GO_MODULE).is_dir())
+}
+
+fn named_by_metadata(name: &str, root: &Path) -> io::Result<PathBuf> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["metadata", "--format-version", "1", "--offline", "--manifest-path"]).arg(root.join("Cargo.toml"));
     let said = cargo.output()?;

@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use wharf::{
     catalog::Rules,
@@ -58,7 +58,7 @@ pub(super) fn run(args: Args, warnings: &Warnings) -> Result<ExitCode> {
     let Args { file, sources, json } = args;
     let bytes = std::fs::metadata(&file).with_context(|| format!("cannot read {}", file.display()))?.len();
     let sources = sources.read()?;
-    let client = Client::new(Settings::of(&sources.config.fetch)?);
+    let client = Client::new(Settings::of(&sources.config.fetch).map_err(|error| anyhow!("[fetch] ca-file: {error}"))?);
     let planned = planned(&file, sources);
     let loaded = run_to_end(async {
         let runtime = Runtime::with(compile::compilation())?;
