@@ -27,7 +27,7 @@ async fn host() -> Host {
 }
 
 async fn read(host: &Host, uri: &str) -> Option<String> {
-    let answered = host.catalog().read(&Caller, uri).await.ok()?;
+    let answered = host.catalog().read(&Caller::anyone(), uri).await.ok()?;
     match &answered.contents[0].body {
         Body::Text(text) => Some(text.clone()),
         Body::Blob(bytes) => Some(format!("{} bytes", bytes.len())),
@@ -97,7 +97,7 @@ async fn a_handle_whose_registration_is_gone_does_nothing() {
 #[tokio::test]
 async fn whoever_subscribed_is_told_by_the_handle_and_of_the_end() {
     let host = host().await;
-    let listener = host.subscriptions().listen(Caller, false);
+    let listener = host.subscriptions().listen(Caller::anyone(), false);
     listener.subscribe(vec!["app://a".into(), "app://t/1".into()]).await.unwrap();
     let resource = host.resource("a").uri("app://a").read(|_| async { Ok("") }).unwrap();
     updated(&listener, "app://a").await;
@@ -131,7 +131,7 @@ async fn hooks_hear_of_the_first_subscriber_and_of_the_last() {
         .read(|_| async { Ok("") })
         .unwrap();
     assert_eq!(host.templates().await.len(), 1);
-    let (one, two) = (host.subscriptions().listen(Caller, false), host.subscriptions().listen(Caller, false));
+    let (one, two) = (host.subscriptions().listen(Caller::anyone(), false), host.subscriptions().listen(Caller::anyone(), false));
     for listener in [&one, &two] {
         listener.subscribe(vec!["app://t/1".into()]).await.unwrap();
     }
@@ -203,7 +203,7 @@ async fn the_resources_of_wharf_toml_are_served_and_a_file_is_read_at_each_reque
     std::fs::write(&file, [0xff, 0xfe]).unwrap();
     assert_eq!(read(&host, "app://log").await.as_deref(), Some("2 bytes"));
     std::fs::remove_file(&file).unwrap();
-    let error = host.catalog().read(&Caller, "app://log").await.unwrap_err().to_string();
+    let error = host.catalog().read(&Caller::anyone(), "app://log").await.unwrap_err().to_string();
     assert!(error.contains("log.txt"), "a file that vanished is named: {error}");
 }
 
@@ -259,7 +259,7 @@ async fn a_registration_that_goes_while_it_is_watched_is_told_that_nobody_watche
     let count = Arc::default();
     let handle = watched(&host, "a", "", &count);
     host.resources().await;
-    let listener = host.subscriptions().listen(Caller, false);
+    let listener = host.subscriptions().listen(Caller::anyone(), false);
     listener.subscribe(vec!["app://a".into()]).await.unwrap();
     becomes(&count, 1).await;
     handle.unregister();
@@ -287,7 +287,7 @@ async fn a_uri_that_another_registration_gets_is_watched_there_and_no_longer_her
         .read(|_| async { Ok("family") })
         .unwrap();
     host.resources().await;
-    let listener = host.subscriptions().listen(Caller, false);
+    let listener = host.subscriptions().listen(Caller::anyone(), false);
     listener.subscribe(vec!["app://a".into()]).await.unwrap();
     becomes(&counts[0], 1).await;
     assert_eq!(read(&host, "app://a").await.as_deref(), Some("first"));
@@ -356,7 +356,8 @@ async fn a_file_that_is_a_pipe_is_an_error_and_keeps_no_thread() {
     assert!(made.success());
     let config = Config::parse("[[resource]]\nname = \"p\"\nuri = \"app://p\"\nfile = \"pipe\"\n", folder.path()).unwrap();
     let host = Host::builder().config(config).start().await.unwrap();
-    let reading = tokio::time::timeout(Duration::from_secs(30), host.catalog().read(&Caller, "app://p"));
+    let anyone = Caller::anyone();
+    let reading = tokio::time::timeout(Duration::from_secs(30), host.catalog().read(&anyone, "app://p"));
     let error = reading.await.expect("it waits for a writer").unwrap_err().to_string();
     assert!(error.contains("not a file"), "{error}");
 }
@@ -373,10 +374,10 @@ async fn a_hook_that_panics_at_once_fails_its_call_alone() {
         .read(|_| -> Ready<Result<String, Error>> { panic!("as the test wants it") })
         .unwrap();
     host.templates().await;
-    let error = host.catalog().read(&Caller, "app://a").await.unwrap_err().to_string();
+    let error = host.catalog().read(&Caller::anyone(), "app://a").await.unwrap_err().to_string();
     assert!(error.contains("panicked"), "{error}");
-    assert!(host.catalog().complete(&Caller, "app://{x}", "x", "", &[]).await.is_err());
-    let listener = host.subscriptions().listen(Caller, false);
+    assert!(host.catalog().complete(&Caller::anyone(), "app://{x}", "x", "", &[]).await.is_err());
+    let listener = host.subscriptions().listen(Caller::anyone(), false);
     listener.subscribe(vec!["app://a".into()]).await.unwrap();
     handle.notify_updated("app://a").unwrap();
     updated(&listener, "app://a").await;

@@ -185,9 +185,9 @@ mod tests {
             load(&catalog, provider, template).await;
         }
         providers[2].shelf.lock().completion = Some(Ok(suggestion("third")));
-        assert_eq!(catalog.complete(&Caller, T, "a", "", &[]).await.unwrap(), nothing(), "not-found passes nothing on");
+        assert_eq!(catalog.complete(&Caller::anyone(), T, "a", "", &[]).await.unwrap(), nothing(), "not-found passes nothing on");
         providers[1].shelf.lock().completion = Some(Ok(suggestion("second")));
-        assert_eq!(catalog.complete(&Caller, T, "a", "", &[]).await.unwrap(), suggestion("second"));
+        assert_eq!(catalog.complete(&Caller::anyone(), T, "a", "", &[]).await.unwrap(), suggestion("second"));
         let asked = |provider: &Memory| provider.calls().iter().filter(|call| call.starts_with("complete")).count();
         assert_eq!(providers.iter().map(|provider| asked(provider)).collect::<Vec<_>>(), [0, 2, 0]);
     }
@@ -196,8 +196,10 @@ mod tests {
     async fn one_that_suggests_nothing_is_not_asked() {
         let (catalog, providers) = world(&[Offers::default()]);
         load(&catalog, &providers[0], T).await;
-        assert_eq!(catalog.complete(&Caller, T, "a", "", &[]).await.unwrap(), nothing());
-        assert!(matches!(catalog.complete(&Caller, T, "b", "", &[]).await, Err(CompleteError::UnknownVariable(has)) if has == ["a"]));
+        assert_eq!(catalog.complete(&Caller::anyone(), T, "a", "", &[]).await.unwrap(), nothing());
+        assert!(
+            matches!(catalog.complete(&Caller::anyone(), T, "b", "", &[]).await, Err(CompleteError::UnknownVariable(has)) if has == ["a"])
+        );
         assert!(!providers[0].calls().iter().any(|call| call.starts_with("complete")));
     }
 
@@ -208,16 +210,21 @@ mod tests {
             provider.shelf.lock().completion = Some(Ok(suggestion(&format!("{}", provider.announcer.source().slot))));
         }
         load(&catalog, &providers[1], T).await;
-        let mut early = Box::pin(catalog.complete(&Caller, T, "a", "", &[]));
+        let anyone = Caller::anyone();
+        let mut early = Box::pin(catalog.complete(&anyone, T, "a", "", &[]));
         assert!((&mut early).now_or_never().is_none(), "the first may list it as well");
         load(&catalog, &providers[0], T).await;
         assert_eq!(early.await.unwrap(), suggestion("1"));
-        assert_eq!(catalog.complete(&Caller, T, "a", "", &[]).now_or_never().unwrap().unwrap(), suggestion("1"), "the third still loads");
+        assert_eq!(
+            catalog.complete(&Caller::anyone(), T, "a", "", &[]).now_or_never().unwrap().unwrap(),
+            suggestion("1"),
+            "the third still loads"
+        );
         let began = Instant::now();
-        assert!(matches!(catalog.complete(&Caller, "x://none/{a}", "a", "", &[]).await, Err(CompleteError::UnknownTemplate)));
+        assert!(matches!(catalog.complete(&Caller::anyone(), "x://none/{a}", "a", "", &[]).await, Err(CompleteError::UnknownTemplate)));
         assert_eq!(began.elapsed(), LOADING, "the third may list it");
         catalog.refuse(3);
-        assert!(matches!(catalog.complete(&Caller, "x://none/{a}", "a", "", &[]).await, Err(CompleteError::UnknownTemplate)));
+        assert!(matches!(catalog.complete(&Caller::anyone(), "x://none/{a}", "a", "", &[]).await, Err(CompleteError::UnknownTemplate)));
         assert_eq!(began.elapsed(), LOADING);
     }
 
@@ -228,7 +235,7 @@ mod tests {
         providers[0].shelf.lock().templates.push(TemplateInfo::new("x://new/{a}", "new"));
         providers[0].shelf.lock().completion = Some(Ok(suggestion("new")));
         tokio::time::advance(Duration::from_secs(3)).await;
-        assert_eq!(catalog.complete(&Caller, "x://new/{a}", "a", "", &[]).await.unwrap(), suggestion("new"));
+        assert_eq!(catalog.complete(&Caller::anyone(), "x://new/{a}", "a", "", &[]).await.unwrap(), suggestion("new"));
     }
 
     #[tokio::test(start_paused = true)]
@@ -236,7 +243,7 @@ mod tests {
         let (catalog, providers) = world(&[SUGGESTS]);
         load(&catalog, &providers[0], T).await;
         providers[0].shelf.lock().completion = Some(Err(Error::unavailable("busy")));
-        let error = catalog.complete(&Caller, T, "a", "", &[]).await.unwrap_err();
+        let error = catalog.complete(&Caller::anyone(), T, "a", "", &[]).await.unwrap_err();
         assert_eq!(error.to_string(), "p1: busy");
     }
 }

@@ -4,6 +4,7 @@
 //! is precedence everywhere: a URI that is listed goes before any template, a direct one before a provider's, an earlier provider's
 //! before a later one's. Readers see a [`Snapshot`] that never changes; each change of anything publishes another, with a higher number.
 
+mod caller;
 mod changes;
 mod completing;
 mod explaining;
@@ -34,6 +35,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+pub use caller::{Caller, View};
 pub use changes::Change;
 pub use completing::{COMPLETION_VALUES, CompleteError};
 pub use explaining::{Explanation, KeptOut, NEAR_URIS};
@@ -53,10 +55,6 @@ use crate::provider::Source;
 
 /// Shadowed URIs that the log names before it says no more.
 const SHADOWED_NAMED: usize = 100;
-
-/// Who asks. Everything that lists, reads or subscribes is told; today there is one: anyone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Caller;
 
 /// Where a provider is to stand.
 #[derive(Debug, Clone, PartialEq, Eq)]

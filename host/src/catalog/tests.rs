@@ -62,14 +62,14 @@ impl World {
     }
 
     async fn read(&self, uri: &str) -> Result<String, ReadError> {
-        self.catalog.read(&Caller, uri).await.map(|answered| match &answered.contents[0].body {
+        self.catalog.read(&Caller::anyone(), uri).await.map(|answered| match &answered.contents[0].body {
             Body::Text(text) => text.clone(),
             Body::Blob(_) => unreachable!("only texts here"),
         })
     }
 
     async fn uris(&self) -> Vec<String> {
-        let page = self.catalog.resources(&Caller, None).await.unwrap();
+        let page = self.catalog.resources(&Caller::anyone(), None).await.unwrap();
         page.list.resources.iter().map(|resource| resource.uri.to_string()).collect()
     }
 }
@@ -153,7 +153,7 @@ async fn a_uri_or_template_listed_twice_appears_once_and_the_first_wins() {
     }
     assert_eq!(world.uris().await, ["x://a", "x://1", "x://2"]);
     assert_eq!(world.read("x://a").await.unwrap(), "first");
-    let templates = world.catalog.templates(&Caller, None).await.unwrap().list.templates.clone();
+    let templates = world.catalog.templates(&Caller::anyone(), None).await.unwrap().list.templates.clone();
     assert_eq!(templates.iter().map(|template| template.title.as_deref()).collect::<Vec<_>>(), [Some("first")]);
     let shadowed: Vec<_> = world.catalog.snapshot().shadowed().map(|(uri, by, who)| format!("{uri} {by} {who}")).collect();
     assert_eq!(shadowed, ["x://a p1 p2"]);
@@ -329,7 +329,7 @@ async fn a_list_waits_for_all_that_load_and_a_read_for_those_that_may_go_before(
     world.catalog.refuse(3);
     world.catalog.refuse(2);
     assert_eq!(world.read("x://b").await.unwrap(), "b", "one that serves goes on");
-    assert!(world.catalog.resources(&Caller, None).now_or_never().is_some(), "for one that was refused nobody waits");
+    assert!(world.catalog.resources(&Caller::anyone(), None).now_or_never().is_some(), "for one that was refused nobody waits");
 }
 
 #[tokio::test(start_paused = true)]
@@ -443,7 +443,7 @@ async fn contents_get_the_uri_that_was_asked_for_and_the_media_type_of_the_list(
     provider.put("x://a", "a");
     provider.shelf.lock().pages[0][0].mime_type = Some("text/markdown".into());
     world.load(&provider).await;
-    let answered = world.catalog.read(&Caller, "x://a").await.unwrap();
+    let answered = world.catalog.read(&Caller::anyone(), "x://a").await.unwrap();
     assert_eq!(answered.contents[0].uri.as_deref(), Some("x://a"));
     assert_eq!(answered.contents[0].mime_type.as_deref(), Some("text/markdown"));
 }

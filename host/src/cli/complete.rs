@@ -37,7 +37,7 @@ fn parse_pair(text: &str) -> Result<(String, String), &'static str> {
 pub(super) fn run(args: Args) -> Result<()> {
     let Args { template, variable, value, known, sources, json } = args;
     let completion = once::ask(sources, async |host: &Host| {
-        host.catalog().complete(&Caller, &template, &variable, &value, &known).await.map_err(|error| failure(&template, error))
+        host.catalog().complete(&Caller::anyone(), &template, &variable, &value, &known).await.map_err(|error| failure(&template, error))
     })?;
     if json {
         let mut fields = Map::new();

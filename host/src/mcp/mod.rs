@@ -101,6 +101,8 @@ pub struct Envelope<'a> {
     pub name: Said<'a>,
     /// Where the client is, for an observer.
     pub peer: Option<IpAddr>,
+    /// Who it is, as the transport has established.
+    pub caller: &'a Caller,
 }
 
 /// What goes back for one message, or one batch.
@@ -346,7 +348,7 @@ impl Server {
 
     /// Who asks.
     fn caller(&self) -> Caller {
-        Caller
+        Caller::anyone()
     }
 
     /// Begins a result in the form of the era.

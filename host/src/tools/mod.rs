@@ -141,7 +141,7 @@ impl Tools {
     /// Tools over these. `mark` tells the tokens of this host from those of any other, and of itself before a restart, so it should be
     /// random. Needs a tokio runtime.
     pub fn new(catalog: Arc<Catalog>, subscriptions: &Subscriptions, mark: u32) -> Self {
-        Self { catalog, watches: Watches::new(subscriptions, Caller, mark) }
+        Self { catalog, watches: Watches::new(subscriptions, Caller::anyone(), mark) }
     }
 
     /// Calls a tool. Dropping the future gives up waiting.

@@ -44,7 +44,7 @@ impl World {
         catalog.load(memory.clone(), &memory.announcer).await.unwrap();
         let subscriptions = Subscriptions::new(catalog.clone());
         let pump = tokio::spawn(crate::host::pump(queue.clone(), catalog.clone(), subscriptions.clone()));
-        let watches = Watches::new(&subscriptions, Caller, mark);
+        let watches = Watches::new(&subscriptions, Caller::anyone(), mark);
         Self { memory, catalog, subscriptions, watches, queue, pump }
     }
 
@@ -75,7 +75,7 @@ fn fill(memory: &Memory) {
 
 async fn outcome(tools: &Tools, name: &str, arguments: Value) -> Outcome {
     let raw = RawValue::from_string(arguments.to_string()).unwrap();
-    soon(tools.call(&Caller, name, Some(&raw))).await.unwrap()
+    soon(tools.call(&Caller::anyone(), name, Some(&raw))).await.unwrap()
 }
 
 async fn ask(tools: &Tools, name: &str, arguments: Value) -> ToolResult {
@@ -307,7 +307,7 @@ async fn what_is_wrong_with_arguments_is_told_to_the_model() {
         let text = wrong(&tools, name, arguments.clone()).await;
         assert!(text.contains(said), "{arguments}: {text}");
     }
-    assert!(matches!(tools.call(&Caller, "read_resources", None).await, Err(UnknownTool)));
+    assert!(matches!(tools.call(&Caller::anyone(), "read_resources", None).await, Err(UnknownTool)));
 }
 
 #[test]

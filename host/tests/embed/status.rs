@@ -39,7 +39,7 @@ async fn a_host_without_providers_is_well_and_names_what_is_registered() {
     let host = host().await;
     host.resource("a").uri("app://a").read(|_| async { Ok("text") }).unwrap();
     host.resources().await;
-    let listener = host.subscriptions().listen(Caller, false);
+    let listener = host.subscriptions().listen(Caller::anyone(), false);
     listener.subscribe(vec!["app://a".into(), "app://nobody".into()]).await.unwrap();
     assert_eq!(get(&host, "/healthz", &[]).await.0, StatusCode::OK);
     assert_eq!(get(&host, "/readyz", &[]).await.0, StatusCode::OK);
@@ -60,7 +60,7 @@ async fn a_host_without_providers_is_well_and_names_what_is_registered() {
 async fn updates_are_counted_as_they_are_announced_delivered_and_joined() {
     let host = host().await;
     let resource = host.resource("a").uri("app://a").read(|_| async { Ok("text") }).unwrap();
-    let (slow, quick) = (host.subscriptions().listen(Caller, false), host.subscriptions().listen(Caller, false));
+    let (slow, quick) = (host.subscriptions().listen(Caller::anyone(), false), host.subscriptions().listen(Caller::anyone(), false));
     for listener in [&slow, &quick] {
         listener.subscribe(vec!["app://a".into()]).await.unwrap();
     }

@@ -19,9 +19,9 @@ async fn long(world: &mut World, slot: u32) -> Arc<Memory> {
 async fn who_pages_on_waits_for_nobody() {
     let mut world = World::new();
     long(&mut world, 1).await;
-    let cursor = world.catalog.resources(&Caller, None).await.unwrap().next.unwrap();
+    let cursor = world.catalog.resources(&Caller::anyone(), None).await.unwrap().next.unwrap();
     world.announce(2, false);
-    let page = world.catalog.resources(&Caller, Some(&cursor)).now_or_never();
+    let page = world.catalog.resources(&Caller::anyone(), Some(&cursor)).now_or_never();
     assert_eq!(page.expect("it waits for who loads").unwrap().range, PAGE_ENTRIES..PAGE_ENTRIES + 1);
 }
 
@@ -29,12 +29,12 @@ async fn who_pages_on_waits_for_nobody() {
 async fn law_8_a_list_that_was_taken_back_already_and_is_served_once_more_is_taken_back_again() {
     let mut world = World::new();
     long(&mut world, 1).await;
-    let cursor = world.catalog.resources(&Caller, None).await.unwrap().next.unwrap();
+    let cursor = world.catalog.resources(&Caller::anyone(), None).await.unwrap().next.unwrap();
     world.provider(2, &[("x://b", "")]).await;
     assert!(world.catalog.announce());
     let mut changes = world.catalog.changes();
     changes.mark_unchanged();
-    world.catalog.resources(&Caller, Some(&cursor)).await.unwrap();
+    world.catalog.resources(&Caller::anyone(), Some(&cursor)).await.unwrap();
     assert!(changes.has_changed().unwrap(), "whoever announces has to be woken: nothing else will change");
     assert!(world.catalog.announce());
 }
@@ -199,12 +199,12 @@ async fn a_cursor_leads_into_its_own_list_only_and_its_last_page_counts_as_use()
         provider.shelf.lock().templates = (0..LIST_TEMPLATES).map(template).collect();
         world.load(&provider).await;
     }
-    let resources = world.catalog.resources(&Caller, None).await.unwrap().next.unwrap();
-    let templates = world.catalog.templates(&Caller, None).await.unwrap().next.unwrap();
-    assert_eq!(world.catalog.templates(&Caller, Some(&resources)).await.err(), Some(CursorError));
-    assert_eq!(world.catalog.resources(&Caller, Some(&templates)).await.err(), Some(CursorError));
+    let resources = world.catalog.resources(&Caller::anyone(), None).await.unwrap().next.unwrap();
+    let templates = world.catalog.templates(&Caller::anyone(), None).await.unwrap().next.unwrap();
+    assert_eq!(world.catalog.templates(&Caller::anyone(), Some(&resources)).await.err(), Some(CursorError));
+    assert_eq!(world.catalog.resources(&Caller::anyone(), Some(&templates)).await.err(), Some(CursorError));
     for _ in 0..3 {
         advance(CURSOR_LIFE).await;
-        assert!(world.catalog.resources(&Caller, Some(&resources)).await.is_ok());
+        assert!(world.catalog.resources(&Caller::anyone(), Some(&resources)).await.is_ok());
     }
 }

@@ -8,10 +8,10 @@ async fn law_7_an_answer_is_used_again_for_its_time_and_not_once_its_uri_is_anno
     let provider = world.provider(1, &[("x://a", "")]).await;
     let time = Duration::from_secs(10);
     provider.shelf.lock().readings.insert("x://a".into(), kept("one", None, Some(Reuse::For(time))));
-    assert_eq!(world.catalog.read(&Caller, "x://a").await.unwrap().reuse, time);
+    assert_eq!(world.catalog.read(&Caller::anyone(), "x://a").await.unwrap().reuse, time);
     provider.shelf.lock().readings.insert("x://a".into(), kept("two", None, Some(Reuse::For(time))));
     advance(Duration::from_secs(4)).await;
-    assert_eq!(world.catalog.read(&Caller, "x://a").await.unwrap().reuse, Duration::from_secs(6));
+    assert_eq!(world.catalog.read(&Caller::anyone(), "x://a").await.unwrap().reuse, Duration::from_secs(6));
     assert_eq!((world.read("x://a").await.unwrap().as_str(), reads(&provider)), ("one", 1));
     provider.announcer.updated("x://a");
     assert_eq!(world.read("x://a").await.unwrap(), "two", "though nobody has taken the announcement yet");

@@ -81,7 +81,7 @@ async fn a_read_under_way_at_a_generation_that_is_replaced_is_answered_by_the_ne
         old.hold(true);
         let new = world.generation(1, 2, "two");
         let catalog = world.catalog.clone();
-        let reading = tokio::spawn(async move { catalog.read(&Caller, URI).await });
+        let reading = tokio::spawn(async move { catalog.read(&Caller::anyone(), URI).await });
         old.reads_under_way(1).await;
         world.load(&new).await;
         old.hold(false);
@@ -96,7 +96,7 @@ async fn a_read_at_a_provider_that_is_taken_away_is_not_its_error_but_not_found(
     old.hold(true);
     old.shelf.lock().readings.insert(URI.into(), Err(Error::unavailable("it ends")));
     let catalog = world.catalog.clone();
-    let reading = tokio::spawn(async move { catalog.read(&Caller, URI).await });
+    let reading = tokio::spawn(async move { catalog.read(&Caller::anyone(), URI).await });
     old.reads_under_way(1).await;
     world.catalog.unload(1);
     old.hold(false);
@@ -155,7 +155,7 @@ async fn an_answer_from_before_a_change_does_not_take_the_place_of_a_later_one()
     let old = watched(&mut world, "one").await;
     old.hold(true);
     let catalog = world.catalog.clone();
-    let late = tokio::spawn(async move { catalog.read(&Caller, URI).await });
+    let late = tokio::spawn(async move { catalog.read(&Caller::anyone(), URI).await });
     old.reads_under_way(1).await;
     let started_before = old.announcer.ledger().now(URI);
     old.announcer.updated(URI);

@@ -38,7 +38,7 @@ impl Table {
     }
 
     fn open(&self) -> Result<Arc<Session>, OpenError> {
-        self.sessions.open("2025-11-25", self.subscriptions.listen(Caller, false))
+        self.sessions.open("2025-11-25", self.subscriptions.listen(Caller::anyone(), false))
     }
 
     async fn subscribed(&self, uris: &[&str]) -> Arc<Session> {

@@ -187,8 +187,8 @@ async fn nobody_waits_for_a_provider_that_is_loaded_while_the_host_serves() {
     world.followed();
     let began = Instant::now();
     assert_eq!(world.read().await.unwrap(), "one");
-    assert!(world.catalog.read(&Caller, "x://none").await.is_err());
-    assert_eq!(world.catalog.resources(&Caller, None).await.unwrap().list.resources.len(), 1);
+    assert!(world.catalog.read(&Caller::anyone(), "x://none").await.is_err());
+    assert_eq!(world.catalog.resources(&Caller::anyone(), None).await.unwrap().list.resources.len(), 1);
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
@@ -199,7 +199,7 @@ async fn a_read_at_the_version_before_is_answered_by_the_new_one_and_the_old_one
     old.hold(true);
     let reading = tokio::spawn({
         let catalog = world.catalog.clone();
-        async move { catalog.read(&Caller, URI).await }
+        async move { catalog.read(&Caller::anyone(), URI).await }
     });
     old.reads_under_way(1).await;
     world.write("p", "two");

@@ -26,7 +26,7 @@ async fn a_subscribe_is_decided_on_the_newest_catalog() {
     // Which of two things that are ready the driver takes first is random.
     for _ in 0..20 {
         let host = Host::new();
-        let listener = host.subscriptions.listen(Caller, false);
+        let listener = host.subscriptions.listen(Caller::anyone(), false);
         loaded(&host).await;
         listener.subscribe(vec!["x://a".into()]).await.unwrap();
         host.rest().await;
@@ -37,7 +37,7 @@ async fn a_subscribe_is_decided_on_the_newest_catalog() {
 #[tokio::test(start_paused = true)]
 async fn law_3_a_pending_uri_is_bound_when_the_catalog_changes_and_nothing_else_happens() {
     let host = Host::new();
-    let listener = host.subscriptions.listen(Caller, false);
+    let listener = host.subscriptions.listen(Caller::anyone(), false);
     listener.subscribe(vec!["x://a".into()]).await.unwrap();
     let start = Instant::now();
     loaded(&host).await;
@@ -51,7 +51,7 @@ async fn a_subscribe_to_what_nobody_lists_asks_for_lists_that_are_old() {
     let provider = loaded(&host).await;
     provider.put("x://new", "");
     advance(LIST_REUSE).await;
-    let listener = host.subscriptions.listen(Caller, false);
+    let listener = host.subscriptions.listen(Caller::anyone(), false);
     listener.subscribe(vec!["x://new".into()]).await.unwrap();
     assert!(provider.shelf.lock().watched.contains("x://new"));
 }
@@ -60,7 +60,7 @@ async fn a_subscribe_to_what_nobody_lists_asks_for_lists_that_are_old() {
 async fn law_2_an_instance_that_came_back_is_subscribed_again_and_told() {
     let host = Host::new();
     let provider = loaded(&host).await;
-    let listener = host.subscriptions.listen(Caller, false);
+    let listener = host.subscriptions.listen(Caller::anyone(), false);
     listener.subscribe(vec!["x://a".into()]).await.unwrap();
     provider.announcer.announce(Occurrence::Down);
     provider.shelf.lock().watched.clear();
@@ -77,7 +77,7 @@ async fn law_2_an_instance_that_came_back_is_subscribed_again_and_told() {
 async fn what_waits_is_not_told_once_it_is_unsubscribed() {
     let host = Host::new();
     let provider = loaded(&host).await;
-    let listener = host.subscriptions.listen(Caller, false);
+    let listener = host.subscriptions.listen(Caller::anyone(), false);
     listener.subscribe(vec!["x://a".into()]).await.unwrap();
     provider.announcer.updated("x://a");
     host.pump();
@@ -90,7 +90,7 @@ async fn what_waits_is_not_told_once_it_is_unsubscribed() {
 #[tokio::test(start_paused = true)]
 async fn who_did_not_ask_for_the_lists_is_not_told_of_them() {
     let host = Host::new();
-    let (asked, other) = (host.subscriptions.listen(Caller, true), host.subscriptions.listen(Caller, false));
+    let (asked, other) = (host.subscriptions.listen(Caller::anyone(), true), host.subscriptions.listen(Caller::anyone(), false));
     loaded(&host).await;
     assert_eq!(next(&asked).await, Notice::ListChanged);
     assert_eq!(waits(&other), None);
@@ -100,7 +100,7 @@ async fn who_did_not_ask_for_the_lists_is_not_told_of_them() {
 async fn law_9_what_is_just_being_subscribed_is_unsubscribed_too() {
     let host = Host::new();
     let provider = loaded(&host).await;
-    let listener = host.subscriptions.listen(Caller, false);
+    let listener = host.subscriptions.listen(Caller::anyone(), false);
     provider.shut();
     let start = Instant::now();
     listener.subscribe(vec!["x://a".into()]).await.unwrap();

@@ -52,7 +52,7 @@ impl Host {
     }
 
     fn listen(&self) -> Listener {
-        self.subscriptions.listen(Caller, true)
+        self.subscriptions.listen(Caller::anyone(), true)
     }
 
     /// Lets the driver do all it has to do.
@@ -85,7 +85,7 @@ async fn law_6_a_listener_that_does_not_read_slows_nobody_and_holds_each_uri_onc
         provider.put(uri, "");
     }
     host.load(&provider).await;
-    let (stalled, reader) = (host.subscriptions.listen(Caller, false), host.subscriptions.listen(Caller, false));
+    let (stalled, reader) = (host.subscriptions.listen(Caller::anyone(), false), host.subscriptions.listen(Caller::anyone(), false));
     for listener in [&stalled, &reader] {
         listener.subscribe(vec!["x://a".into(), "x://b".into()]).await.unwrap();
     }
@@ -122,7 +122,7 @@ async fn law_8_list_changed_goes_out_after_a_moment_of_quiet_and_only_if_somethi
 
     // There and back again, and somebody has looked.
     host.load(&second).await;
-    host.catalog.resources(&Caller, None).await.unwrap();
+    host.catalog.resources(&Caller::anyone(), None).await.unwrap();
     host.arrange(&[1]);
     assert_eq!(next(&listener).await, Notice::ListChanged);
 }

@@ -295,7 +295,7 @@ fn envelope(headers: &HeaderMap) -> Envelope<'_> {
         session: said(headers, &SESSION_ID),
         method: said(headers, &METHOD),
         name: said(headers, &NAME),
-        peer: None,
+        ..Envelope::default()
     }
 }
 
