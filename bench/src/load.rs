@@ -19,7 +19,7 @@ const EVENT_DIGITS: usize = 16;
 /// Ids for each connection: more than it can use.
 const IDS_EACH: u32 = 10_000_000;
 /// A server that answers nothing for so long is stuck.
-const STUCK: Duration = Duration::from_secs(10);
+const STUCK: Duration = Duration::from_secs(30);
 
 /// What is sent to whom.
 #[derive(Clone)]
@@ -47,6 +47,7 @@ pub async fn run(target: &Target, connections: usize, warm_up: Duration, time: D
         open.push(Connection::open(target.address).await?);
     }
     let counts = Instant::now() + warm_up;
+    let mut last = counts + time;
     let mut tasks = JoinSet::new();
     for (number, connection) in (1..).zip(open) {
         tasks.spawn(one(connection, target.clone(), ID + number * IDS_EACH, counts, counts + time));
@@ -54,18 +55,26 @@ pub async fn run(target: &Target, connections: usize, warm_up: Duration, time: D
     let (mut requests, mut latencies) = (0, Vec::new());
     let all = async {
         while let Some(done) = tasks.join_next().await {
-            let (own, mut times) = done??;
+            let (own, mut times, ended) = done??;
             requests += own;
+            last = last.max(ended);
             latencies.append(&mut times);
         }
         anyhow::Ok(())
     };
     tokio::time::timeout(warm_up + time + STUCK, all).await.context("a request got no answer")??;
-    Ok(Run { per_second: latencies.len() as f64 / time.as_secs_f64(), requests, latencies })
+    Ok(Run { per_second: latencies.len() as f64 / (last - counts).as_secs_f64(), requests, latencies })
 }
 
-/// How many requests it made, and the latencies of those answers that came between `counts` and `end`.
-async fn one(mut connection: Connection, mut target: Target, first: u32, counts: Instant, end: Instant) -> Result<(usize, Vec<u32>)> {
+/// How many requests it made, the latencies of those answers that came between `counts` and `end`, and when it ended: at `end`, or later if
+/// no answer had come by then, with the first that does.
+async fn one(
+    mut connection: Connection,
+    mut target: Target,
+    first: u32,
+    counts: Instant,
+    end: Instant,
+) -> Result<(usize, Vec<u32>, Instant)> {
     let (mut requests, mut latencies) = (0, Vec::with_capacity(1 << 14));
     let id_at = find(&target.request, ID.to_string().as_bytes()).context("a request without an id")?;
     let mut ids = first..;
@@ -80,11 +89,14 @@ async fn one(mut connection: Connection, mut target: Target, first: u32, counts:
         }
         requests += 1;
         let now = Instant::now();
-        if now >= end {
-            return Ok((requests, latencies));
+        if now >= end && !latencies.is_empty() {
+            return Ok((requests, latencies, end));
         }
         if now >= counts {
             latencies.push(u32::try_from((now - began).as_nanos()).unwrap_or(u32::MAX));
+        }
+        if now >= end {
+            return Ok((requests, latencies, now));
         }
         began = now;
     }

@@ -1,8 +1,11 @@
 //! Measures Wharf side by side with other servers, on this machine's loopback. `cargo xtask bench` builds all that it needs and runs it.
 
 mod beside;
+mod fanout;
 mod http;
+mod listeners;
 mod load;
+mod machine;
 mod mcp;
 mod memory;
 mod reload;
@@ -18,9 +21,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::report::Table;
+use crate::{machine::Machine, report::Table};
 
-const USAGE: &str = "usage: wharf-bench read|list|memory|all|reload --wharf PROGRAM --component FILE [--quick] [--only CASE] [--json FILE]
+const USAGE: &str =
+    "usage: wharf-bench read|list|memory|fanout|all|reload --wharf PROGRAM --component FILE [--peers] [--quick] [--only CASE] [--json FILE]
+fanout and all take too: --fanout FILE
 reload takes too: --versioned FILE --javascript FILE --javascript FILE --target DIR";
 
 /// What is measured, and how.
@@ -29,6 +34,10 @@ pub struct Options {
     wharf: PathBuf,
     /// The fixture `texts`.
     component: PathBuf,
+    /// The servers in other languages as well, which are run from the repository's root.
+    peers: bool,
+    /// The fixture `fanout`; only for `fanout`.
+    fanout: Option<PathBuf>,
     /// The fixture `versioned`, and two components of an interpreted language; only for `reload`.
     versioned: Option<PathBuf>,
     javascript: Vec<PathBuf>,
@@ -53,36 +62,41 @@ fn main() -> Result<()> {
 
 fn options(arguments: &[String]) -> Result<Options> {
     let mut arguments = arguments.iter();
-    let (mut wharf, mut component, mut quick, mut only, mut json) = (None, None, false, None, None);
-    let (mut versioned, mut javascript, mut target) = (None, Vec::new(), None);
+    let (mut peers, mut wharf, mut component, mut quick, mut only, mut json) = (false, None, None, false, None, None);
+    let (mut fanout, mut versioned, mut javascript, mut target) = (None, None, Vec::new(), None);
     while let Some(flag) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{flag} wants a value; {USAGE}"));
         match flag.as_str() {
             "--wharf" => wharf = Some(PathBuf::from(value()?)),
             "--component" => component = Some(PathBuf::from(value()?)),
+            "--fanout" => fanout = Some(PathBuf::from(value()?)),
             "--versioned" => versioned = Some(PathBuf::from(value()?)),
             "--javascript" => javascript.push(PathBuf::from(value()?)),
             "--target" => target = Some(PathBuf::from(value()?)),
             "--only" => only = Some(value()?.clone()),
             "--json" => json = Some(PathBuf::from(value()?)),
+            "--peers" => peers = true,
             "--quick" => quick = true,
             _ => bail!("there is no {flag}; {USAGE}"),
         }
     }
     let (wharf, component) = (wharf.context(USAGE)?, component.context(USAGE)?);
-    Ok(Options { wharf, component, versioned, javascript, target, quick, only, json })
+    Ok(Options { wharf, component, peers, fanout, versioned, javascript, target, quick, only, json })
 }
 
 fn measure(what: &str, options: &Options) -> Result<()> {
     // One thread, so that the servers have the others.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let table = runtime.block_on(async {
-        let mut table = Table::default();
-        table.load_average = load_average();
+        let mut table = Table::on(Machine::here());
         match what {
             "read" => table.join(speed::read(options).await?),
             "list" => table.join(speed::list(options).await?),
             "memory" => table.join(memory::memory(options).await?),
+            "fanout" => {
+                table.join(fanout::fanout(options).await?);
+                table.join(fanout::storm(options).await?);
+            }
             "reload" => {
                 table.join(reload::reload(options).await?);
                 table.join(beside::beside(options).await?);
@@ -91,6 +105,8 @@ fn measure(what: &str, options: &Options) -> Result<()> {
                 table.join(speed::read(options).await?);
                 table.join(speed::list(options).await?);
                 table.join(memory::memory(options).await?);
+                table.join(fanout::fanout(options).await?);
+                table.join(fanout::storm(options).await?);
             }
             _ => bail!(USAGE),
         }
@@ -102,8 +118,4 @@ fn measure(what: &str, options: &Options) -> Result<()> {
         fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
-}
-
-fn load_average() -> Option<f64> {
-    fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }

@@ -78,9 +78,15 @@ pub fn stream(address: SocketAddr, session: &str) -> Vec<u8> {
     format!("GET /mcp HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n{headers}\r\n").into_bytes()
 }
 
-/// A request for a listen to one resource.
+/// A request for a listen to one resource and the list.
 pub fn listen(address: SocketAddr, uri: &str) -> Vec<u8> {
     let params = json!({ "notifications": { "resourceSubscriptions": [uri], "resourcesListChanged": true } });
+    request(address, "/mcp", &Era::Modern, "subscriptions/listen", params, None)
+}
+
+/// A request for a listen to these resources.
+pub fn listen_to(address: SocketAddr, uris: &[&str]) -> Vec<u8> {
+    let params = json!({ "notifications": { "resourceSubscriptions": uris } });
     request(address, "/mcp", &Era::Modern, "subscriptions/listen", params, None)
 }
 

@@ -115,7 +115,7 @@ fn expect(status: u16) -> Result<()> {
 }
 
 /// The server's memory, once two looks in a row see the same.
-async fn steady(server: &Server) -> Result<u64> {
+pub async fn steady(server: &Server) -> Result<u64> {
     let mut last = None;
     for _ in 0..LOOKS {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -129,7 +129,7 @@ async fn steady(server: &Server) -> Result<u64> {
 }
 
 /// So many connections, or as many as there may be files. The limit is raised as far as the system lets anyone; the servers inherit it.
-fn allowed(wanted: usize) -> Result<usize> {
+pub fn allowed(wanted: usize) -> Result<usize> {
     let limits = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, maximum: limits.maximum });
     let Some(files) = getrlimit(Resource::Nofile).current else { return Ok(wanted) };

@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
+use crate::machine::Machine;
+
 /// One server in one case.
 #[derive(Serialize)]
 pub struct Measured {
@@ -166,11 +168,75 @@ impl Beside {
     }
 }
 
+/// One change, told to all who listen. All times are in milliseconds, from the request that makes the provider announce it.
+#[derive(Serialize)]
+pub struct Announced {
+    era: &'static str,
+    listeners: usize,
+    /// Over all listeners and rounds.
+    p50_ms: f64,
+    p99_ms: f64,
+    /// Until the last of them was told: the median of the rounds, and the worst.
+    last_p50_ms: f64,
+    last_worst_ms: f64,
+    /// What telling one costs the host, in microseconds of computing.
+    cpu_us: Option<f64>,
+    /// Resident memory of the host for each.
+    bytes_each: f64,
+    /// Until all of them, reading as soon as they are told, have their answers; and how often the provider was asked.
+    herd_ms: f64,
+    herd_reads: usize,
+}
+
+impl Announced {
+    #[allow(clippy::too_many_arguments, reason = "each is one column")]
+    pub fn new(
+        era: &'static str,
+        listeners: usize,
+        times: Vec<Duration>,
+        mut last: Vec<Duration>,
+        cpu_us: Option<f64>,
+        bytes_each: f64,
+        herd: (Duration, usize),
+    ) -> Self {
+        let mut times: Vec<u32> = times.iter().map(|time| u32::try_from(time.as_nanos()).unwrap_or(u32::MAX)).collect();
+        times.sort_unstable();
+        last.sort_unstable();
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        Self {
+            era,
+            listeners,
+            p50_ms: quantile(&times, 0.5) / 1000.0,
+            p99_ms: quantile(&times, 0.99) / 1000.0,
+            last_p50_ms: median(last.iter().copied().map(ms).collect()),
+            last_worst_ms: last.last().copied().map_or(f64::NAN, ms),
+            cpu_us,
+            bytes_each,
+            herd_ms: ms(herd.0),
+            herd_reads: herd.1,
+        }
+    }
+}
+
+/// More announcements than anybody can be told of.
+#[derive(Serialize)]
+pub struct Stormed {
+    pub listeners: usize,
+    pub items: usize,
+    pub announced_per_second: f64,
+    /// Notifications that reached the listeners, all together.
+    pub told_per_second: f64,
+    /// How many processors the host kept busy.
+    pub processors: Option<f64>,
+    /// Resident memory of the host before, and the most while it went on.
+    pub bytes_before: u64,
+    pub bytes_peak: u64,
+}
+
 #[derive(Default, Serialize)]
 pub struct Table {
-    /// Processes that were ready to run, over the last minute before (proc_loadavg(5)). Absent where the system does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_average: Option<f64>,
+    machine: Option<Machine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     speed: Vec<Measured>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -179,9 +245,18 @@ pub struct Table {
     reload: Vec<Reloaded>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     beside: Vec<Beside>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fanout: Vec<Announced>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    storm: Vec<Stormed>,
 }
 
 impl Table {
+    /// Nothing measured yet, on this machine.
+    pub fn on(machine: Machine) -> Self {
+        Self { machine: Some(machine), ..Self::default() }
+    }
+
     pub fn add(&mut self, measured: Measured) {
         eprintln!(
             "  {}, {}, {} connections: {} {:.0}/s",
@@ -199,6 +274,15 @@ impl Table {
         self.reload.push(reloaded);
     }
 
+    pub fn announced(&mut self, announced: Announced) {
+        eprintln!("  {} listeners, {}: the last was told after {:.1} ms", announced.listeners, announced.era, announced.last_p50_ms);
+        self.fanout.push(announced);
+    }
+
+    pub fn stormed(&mut self, stormed: Stormed) {
+        self.storm.push(stormed);
+    }
+
     pub fn beside(&mut self, beside: Beside) {
         self.beside.push(beside);
     }
@@ -208,13 +292,15 @@ impl Table {
         self.memory.extend(other.memory);
         self.reload.extend(other.reload);
         self.beside.extend(other.beside);
+        self.fanout.extend(other.fanout);
+        self.storm.extend(other.storm);
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(load) = self.load_average {
-            writeln!(f, "load average before: {load}")?;
+        if let Some(machine) = &self.machine {
+            writeln!(f, "{machine}")?;
         }
         if !self.speed.is_empty() {
             writeln!(
@@ -261,6 +347,32 @@ impl fmt::Display for Table {
         }
         for beside in &self.beside {
             writeln!(f, "{}", beside.lines())?;
+        }
+        if !self.fanout.is_empty() {
+            writeln!(
+                f,
+                "{:24} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11} {:>6}",
+                "one change, told to", "p50", "p99", "last p50", "last worst", "CPU each", "bytes each", "all read", "calls"
+            )?;
+        }
+        for Announced { era, listeners, p50_ms, p99_ms, last_p50_ms, last_worst_ms, cpu_us, bytes_each, herd_ms, herd_reads } in
+            &self.fanout
+        {
+            let cpu = cpu_us.map_or_else(|| "-".into(), |cpu| format!("{cpu:.1} µs"));
+            writeln!(
+                f,
+                "{:24} {p50_ms:>6.1} ms {p99_ms:>6.1} ms {last_p50_ms:>6.1} ms {last_worst_ms:>7.1} ms {cpu:>10} {bytes_each:>10.0} {herd_ms:>8.1} ms {herd_reads:>6}",
+                format!("{listeners} listeners, {era}"),
+            )?;
+        }
+        for Stormed { listeners, items, announced_per_second, told_per_second, processors, bytes_before, bytes_peak } in &self.storm {
+            writeln!(
+                f,
+                "{announced_per_second:.0} announcements/s of {items} resources, {listeners} listeners: {told_per_second:.0} told/s, {:.2} processors, {} MiB of memory before, {} at the most",
+                processors.unwrap_or(f64::NAN),
+                bytes_before >> 20,
+                bytes_peak >> 20,
+            )?;
         }
         Ok(())
     }

@@ -17,6 +17,12 @@ use tokio::sync::mpsc;
 /// A host is up in milliseconds.
 const STUCK: Duration = Duration::from_secs(10);
 
+/// Servers in other languages: the lane, and what is run in the repository's root, with the folder of what it serves as one more argument.
+pub const PEERS: [(&str, &[&str]); 2] = [
+    ("typescript", &["node", "bench/peers/typescript.mjs", "tests/clients/typescript"]),
+    ("fastmcp", &["tests/clients/python/mcp2/.venv/bin/python", "bench/peers/fastmcp_server.py"]),
+];
+
 /// A server.
 pub struct Server {
     child: Child,
@@ -49,8 +55,19 @@ impl Server {
     /// A rival: this program once more.
     pub fn rival(name: &str, folder: &Path) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["rival", name]).arg(folder).stdout(Stdio::piped());
-        let mut child = spawn(&mut command)?;
+        command.args(["rival", name]).arg(folder);
+        Self::listening(command)
+    }
+
+    /// A server in another language, as [`PEERS`] says.
+    pub fn peer(command: &[&str], folder: &Path) -> Result<Self> {
+        let mut peer = Command::new(command[0]);
+        peer.args(&command[1..]).arg(folder);
+        Self::listening(peer)
+    }
+
+    fn listening(mut command: Command) -> Result<Self> {
+        let mut child = spawn(command.stdout(Stdio::piped()))?;
         let stdout = child.stdout.take().context("no stdout")?;
         let address = ready(&mut child, stdout, |line| line.strip_prefix("listening ")?.parse().ok())?;
         Ok(Self { child, address })

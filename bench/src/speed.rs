@@ -11,14 +11,14 @@ use crate::{
     load::{self, Target},
     mcp::{self, Era},
     report::{Measured, Table},
-    servers::Server,
+    servers::{PEERS, Server},
 };
 
 const SIZES: [(&str, usize); 4] = [("256", 256), ("4096", 4 << 10), ("65536", 64 << 10), ("1048576", 1 << 20)];
 /// How the component answers: see `tests/guests/texts`. The lane's name, and that of its texts.
 const KINDS: [(&str, &str); 3] = [("wharf, new", "new"), ("wharf, same", "same"), ("wharf, kept", "kept")];
 const LISTS: [usize; 2] = [100, 10_000];
-const CONNECTIONS: [usize; 2] = [1, 32];
+const CONNECTIONS: [usize; 3] = [1, 32, 256];
 
 /// How long is measured.
 #[derive(Clone, Copy)]
@@ -50,6 +50,34 @@ struct Lane<'a> {
     computed: Option<Duration>,
 }
 
+/// A server in another language, with a session of its own.
+struct Peer {
+    name: &'static str,
+    server: Server,
+    legacy: Era,
+}
+
+impl Peer {
+    /// All of them, or none if they are not asked for.
+    async fn all(options: &Options, folder: &Path) -> Result<Vec<Self>> {
+        let mut peers = Vec::new();
+        for (name, command) in PEERS.iter().filter(|_| options.peers) {
+            let server = Server::peer(command, folder).with_context(|| format!("{name} does not start"))?;
+            let legacy = session(&server).await.with_context(|| (*name).to_owned())?;
+            peers.push(Self { name, server, legacy });
+        }
+        Ok(peers)
+    }
+
+    /// The same era, with its own session.
+    fn era<'a>(&'a self, era: &'a Era) -> &'a Era {
+        match era {
+            Era::Modern => era,
+            Era::Legacy { .. } => &self.legacy,
+        }
+    }
+}
+
 /// `resources/read`, of each size, in both eras, on one connection and on many; of the host in three ways: a text that the provider makes
 /// anew at each read, one of which it says each time that nothing changed, and one that it lets the host keep.
 pub async fn read(options: &Options) -> Result<Table> {
@@ -73,6 +101,7 @@ pub async fn read(options: &Options) -> Result<Table> {
     }
     let (axum, rmcp) = (Server::rival("axum", &shared)?, Server::rival("rmcp", &shared)?);
     let rmcp_legacy = session(&rmcp).await?;
+    let peers = Peer::all(options, &shared).await?;
 
     let mut table = Table::default();
     for (name, size) in SIZES {
@@ -85,7 +114,8 @@ pub async fn read(options: &Options) -> Result<Table> {
             let [axum_lane, json_lane, rmcp_lane] =
                 rivals.map(|(lane, server, path, era)| (lane, server, read_request(server, &path, era, name)));
             let own = KINDS.map(|(lane, kind)| (lane, &wharf, read_request(&wharf, "/mcp", era, &format!("{kind}/{name}"))));
-            let lanes: Vec<_> = [axum_lane, json_lane].into_iter().chain(own).chain([rmcp_lane]).collect();
+            let peers = peers.iter().map(|peer| (peer.name, &peer.server, read_request(&peer.server, "/mcp", peer.era(era), name)));
+            let lanes: Vec<_> = [axum_lane, json_lane].into_iter().chain(own).chain([rmcp_lane]).chain(peers).collect();
             for connections in CONNECTIONS {
                 let case = format!("read {}", bytes(size));
                 race(&mut table, options, &case, era, connections, &lanes).await?;
@@ -113,12 +143,15 @@ pub async fn list(options: &Options) -> Result<Table> {
         }
         let (axum, rmcp) = (Server::rival("axum", &shared)?, Server::rival("rmcp", &shared)?);
         let rmcp_legacy = session(&rmcp).await?;
+        let peers = Peer::all(options, &shared).await?;
         for (era, rmcp_era) in [(&Era::Modern, &Era::Modern), (&legacy, &rmcp_legacy)] {
-            let lanes = [
+            let own = [
                 ("axum", &axum, list_request(&axum, &format!("/ready/list-{}", era.name()), era)),
                 ("wharf", &wharf, list_request(&wharf, "/mcp", era)),
                 ("rmcp", &rmcp, list_request(&rmcp, "/mcp", rmcp_era)),
             ];
+            let peers = peers.iter().map(|peer| (peer.name, &peer.server, list_request(&peer.server, "/mcp", peer.era(era))));
+            let lanes: Vec<_> = own.into_iter().chain(peers).collect();
             for connections in CONNECTIONS {
                 race(&mut table, options, &format!("list of {entries}"), era, connections, &lanes).await?;
             }

@@ -18,7 +18,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    guests,
+    clients, guests,
     repo::{self, Repo},
     run,
     toolchain::{self, Choice},
@@ -28,9 +28,11 @@ use crate::{
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// Each takes some four minutes; `reload` more the first time, when the build that `wharf dev` runs compiles a new project's dependencies.
 const RUN_LIMIT: Duration = Duration::from_secs(1800);
-const MEASURED: [&str; 5] = ["read", "list", "memory", "all", RELOAD];
+const MEASURED: [&str; 6] = ["read", "list", "memory", "fanout", "all", RELOAD];
 /// Not a part of `all`: no other server does that.
 const RELOAD: &str = "reload";
+/// The servers in other languages, too: they need Node.js and Python.
+const PEERS: &str = "--peers";
 
 type Measure = fn(&Repo) -> Result<()>;
 
@@ -72,9 +74,9 @@ impl Bench {
         let mut flags = rest.iter();
         while let Some(flag) = flags.next() {
             match flag.as_str() {
-                "--quick" => {}
+                "--quick" | PEERS => {}
                 "--only" | "--json" if flags.next().is_some() => {}
-                _ => bail!("`bench {what}` takes --quick, --only CASE and --json FILE, not `{flag}`"),
+                _ => bail!("`bench {what}` takes --quick, --peers, --only CASE and --json FILE, not `{flag}`"),
             }
         }
         Ok(Self::Release { what: what.to_owned(), flags: rest.to_vec() })
@@ -111,7 +113,13 @@ fn release(repo: &Repo, what: &str, flags: &[String]) -> Result<()> {
     run::run(repo.cargo().args(["build", "--release", "--manifest-path"]).arg(&manifest).arg("--target-dir").arg(&rivals), BUILD_LIMIT)?;
     let mut bench = std::process::Command::new(program(&rivals, "wharf-bench"));
     bench.arg(what).arg("--wharf").arg(host);
-    bench.arg("--component").arg(repo.root.join("tests/guests/texts.wasm")).args(flags);
+    for (flag, fixture) in [("--component", "texts"), ("--fanout", "fanout")] {
+        bench.arg(flag).arg(repo.root.join("tests/guests").join(fixture).with_extension("wasm"));
+    }
+    bench.args(flags).current_dir(&repo.root);
+    if flags.iter().any(|flag| flag == PEERS) {
+        clients::install(repo)?;
+    }
     if what == RELOAD {
         let folder = repo::cache()?.join("bench");
         for component in load::javascript_pair(repo, &folder)? {
