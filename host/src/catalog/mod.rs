@@ -8,6 +8,7 @@ mod caller;
 mod changes;
 mod completing;
 mod explaining;
+mod flights;
 mod generations;
 mod lists;
 mod pages;
@@ -47,6 +48,7 @@ pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
 pub use snapshot::{Candidate, Merged, Place, Rules, Serving, Snapshot, State};
 
 use self::{
+    flights::Flights,
     pages::{Kind, Pins},
     readings::Readings,
     upkeep::Upkeep,
@@ -84,6 +86,7 @@ pub struct Catalog {
     upkeep: Upkeep,
     pins: Pins,
     readings: Readings,
+    flights: Flights,
     /// The right to compare a new owner with the one before.
     comparing: Semaphore,
     told: Mutex<Told>,
@@ -106,6 +109,7 @@ impl Catalog {
             upkeep: Upkeep::default(),
             pins: Pins::new(mark),
             readings: Readings::default(),
+            flights: Flights::default(),
             comparing: Semaphore::new(reading::COMPARED_AT_ONCE),
             told: Mutex::new(told),
             loading_time,

@@ -10,7 +10,7 @@ use super::{
     readings::{Form, Found, Kept},
 };
 use crate::{
-    provider::{Contents, Error, Moment, ReadRequest, Reading, Reuse, Source, guarded},
+    provider::{Begun, Contents, Error, Moment, ReadRequest, Reading, Reuse, Source, guarded},
     uri,
 };
 
@@ -37,10 +37,16 @@ pub struct Answered {
     pub reuse: Duration,
     /// Whether caches may share it: the user said that the provider says the same to everyone.
     pub public: bool,
-    form: Option<Arc<Form>>,
+    pub(super) form: Option<Arc<Form>>,
 }
 
 impl Answered {
+    /// The same for several, who make its form once.
+    pub(super) fn shared(mut self) -> Self {
+        self.form.get_or_insert_with(Arc::default);
+        self
+    }
+
     /// Whether the same answer may be given again, so that [`Catalog::encoded`] keeps its form.
     pub fn may_come_again(&self) -> bool {
         self.form.is_some()
@@ -140,16 +146,40 @@ impl Catalog {
     }
 
     async fn read_at(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Error> {
+        match self.kept(candidate, uri) {
+            Ok(answered) => Ok(answered),
+            Err(kept) if candidate.provider.is_busy() => self.read_together(candidate, uri, kept).await,
+            Err(kept) => self.read_anew(candidate, uri, kept, None).await,
+        }
+    }
+
+    /// What is kept; or else what the provider may say still holds.
+    fn kept(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Option<Kept>> {
+        let Candidate { source, provider, ledger, public, .. } = candidate;
+        match self.readings.find(*source, uri, ledger, provider.offers().live) {
+            Found::Fresh { contents, form, left } => Ok(Answered { contents, reuse: left, public: *public, form }),
+            Found::Stale(kept) => Err(Some(kept)),
+            Found::Nothing => Err(None),
+        }
+    }
+
+    /// What the provider says; `begun` is told when its call has begun.
+    pub(super) async fn read_anew(
+        &self,
+        candidate: &Candidate,
+        uri: &Arc<str>,
+        mut kept: Option<Kept>,
+        begun: Option<Begun>,
+    ) -> Result<Answered, Error> {
         let Candidate { source, provider, ledger, .. } = candidate;
-        let mut kept = match self.readings.find(*source, uri, ledger, provider.offers().live) {
-            Found::Fresh { contents, form, left } => return Ok(Answered { contents, reuse: left, public: candidate.public, form }),
-            Found::Stale(kept) => Some(kept),
-            Found::Nothing => None,
-        };
         let mut moment = ledger.now(uri);
         let if_none_match = kept.as_ref().and_then(|kept| kept.version.clone());
         let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match };
-        let mut answer = guarded(|| provider.read(request.clone())).await;
+        let read = |request| match begun {
+            None => provider.read(request),
+            Some(begun) => provider.read_in_turn(request, begun),
+        };
+        let mut answer = guarded(|| read(request.clone())).await;
         if matches!(answer, Ok(None)) && provider.offers().live && ledger.instance() != moment.instance {
             // The instance died while the read waited for its turn: the next one was asked about a version that only the dead one knew.
             moment = ledger.now(uri);

@@ -45,11 +45,12 @@ pub(super) struct Kept {
     own_bytes: usize,
 }
 
-/// The form in which a kept answer goes out.
-#[derive(Debug)]
+/// The form in which an answer goes out that is kept, or is given to several at once.
+#[derive(Debug, Default)]
 pub(super) struct Form {
-    key: Key,
-    /// Set only while the state is locked, since it counts from then on.
+    /// Of what is kept. None if the form goes with those to whom it is given.
+    key: Option<Key>,
+    /// Of what is kept it is set only while the state is locked, since it counts from then on.
     bytes: OnceLock<Bytes>,
 }
 
@@ -141,9 +142,14 @@ impl Readings {
 
     /// Keeps the form of an answer, as long as the answer itself.
     pub(super) fn keep_form(&self, form: &Arc<Form>, bytes: Bytes) {
+        let Some(key) = &form.key else {
+            // Whoever was first: all of them are the same.
+            let _ = form.bytes.set(bytes);
+            return;
+        };
         let mut state = self.state.lock();
         let is_of = |kept: &&Kept| kept.form.as_ref().is_some_and(|own| Arc::ptr_eq(own, form));
-        let Some(kept) = state.kept.peek(&form.key).filter(is_of) else { return };
+        let Some(kept) = state.kept.peek(key).filter(is_of) else { return };
         let length = bytes.len();
         if kept.bytes() + length <= KEPT_ANSWER_BYTES && form.bytes.set(bytes).is_ok() {
             state.bytes += length;
@@ -205,7 +211,7 @@ impl Kept {
         let own_bytes =
             uri.len() + size_of::<Self>() + version.as_deref().map_or(0, str::len) + contents.iter().map(Contents::weight).sum::<usize>();
         let given_again = version.is_some() || reuse.is_some();
-        let form = given_again.then(|| Arc::new(Form { key: (source, uri.clone()), bytes: OnceLock::new() }));
+        let form = given_again.then(|| Arc::new(Form { key: Some((source, uri.clone())), bytes: OnceLock::new() }));
         Self { contents: Arc::new(contents), form, version, reuse, moment, since: Instant::now(), steady: true, own_bytes }
     }
 

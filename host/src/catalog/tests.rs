@@ -1,5 +1,6 @@
 //! The laws of design §2; law 7, and law 8 as far as it is the catalog's, are in `freshness`.
 
+mod flights;
 mod forms;
 mod freshness;
 mod generations;

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::{
-    Announcer, Answer, Body, Completion, CompletionRequest, Contents, Error, EventQueue, Occurrence, Offers, Provider, ReadRequest,
+    Announcer, Answer, Begun, Body, Completion, CompletionRequest, Contents, Error, EventQueue, Occurrence, Offers, Provider, ReadRequest,
     Reading, ResourceInfo, ResourcePage, Reuse, Source, TemplateInfo, TemplateMatch,
 };
 
@@ -61,6 +61,8 @@ pub struct Memory {
     /// Whether reads wait, and how many are under way.
     held: watch::Sender<bool>,
     reading: watch::Sender<usize>,
+    /// It says that it is busy: reads that are held have not begun.
+    pub busy: AtomicBool,
     /// How often what is watched changed.
     watches: watch::Sender<u64>,
     /// Goes with it.
@@ -85,6 +87,7 @@ impl Memory {
             offers,
             held: watch::Sender::new(false),
             reading: watch::Sender::new(0),
+            busy: AtomicBool::new(false),
             watches: watch::Sender::new(0),
             lives: watch::Sender::new(()),
         })
@@ -230,6 +233,14 @@ impl Provider for Memory {
     }
 
     fn read(&self, request: ReadRequest) -> Answer<'_, Option<Reading>> {
+        self.read_in_turn(request, Begun::default())
+    }
+
+    fn is_busy(&self) -> bool {
+        self.busy.load(SeqCst)
+    }
+
+    fn read_in_turn(&self, request: ReadRequest, begun: Begun) -> Answer<'_, Option<Reading>> {
         let call = match &request.if_none_match {
             Some(version) => format!("read {} unless {version}", request.uri),
             None => format!("read {}", request.uri),
@@ -237,6 +248,7 @@ impl Provider for Memory {
         async move {
             self.reading.send_modify(|reading| *reading += 1);
             let _ = self.held.subscribe().wait_for(|held| !held).await;
+            begun.set();
             let answer = self.call(call, |shelf| shelf.read(&request)).await;
             self.reading.send_modify(|reading| *reading -= 1);
             answer

@@ -19,7 +19,13 @@ pub mod tally;
 mod types;
 pub mod wasm;
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
@@ -53,6 +59,27 @@ pub struct Offers {
     pub webhooks: bool,
     /// Exactly one instance of it lives at a time, so what it remembers counts, and a `version` is good within that instance only.
     pub live: bool,
+}
+
+/// Whether a call has begun: from then on its answer may be older than what is asked now.
+#[derive(Debug, Clone, Default)]
+pub struct Begun(Arc<AtomicBool>);
+
+impl Begun {
+    /// It has.
+    pub fn set(&self) {
+        self.0.store(true, SeqCst);
+    }
+
+    /// Whether it has.
+    pub fn has(&self) -> bool {
+        self.0.load(SeqCst)
+    }
+
+    /// Whether both are of one call.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// How many calls wait for a provider's instance.
@@ -90,6 +117,17 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Reads one resource. `None` only if the content still is the version that `if_none_match` names.
     fn read(&self, request: ReadRequest) -> Answer<'_, Option<Reading>>;
+
+    /// Whether a read would wait for its turn now. Never by default.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// [`Provider::read`], for a provider that is busy: it says when the call has begun, so that others may wait for the same one until then.
+    fn read_in_turn(&self, request: ReadRequest, begun: Begun) -> Answer<'_, Option<Reading>> {
+        begun.set();
+        self.read(request)
+    }
 
     /// Asks it to watch a URI. Called only if [`Offers::subscriptions`] is set.
     fn subscribe(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()>;

@@ -121,9 +121,11 @@ impl Actor {
                     _ => self.queue.take_webhook().map(Work::Call),
                 };
                 if work.is_some() {
+                    self.queue.engage();
                     return work;
                 }
             }
+            self.queue.rest();
             let next = instance.next_event().filter(|_| !self.queue.is_retired());
             tokio::select! {
                 () = self.queue.wake.notified() => {}
@@ -248,7 +250,7 @@ async fn perform(mut instance: Box<Instance>, work: Work, tally: Arc<Tally>) -> 
             let outcome = instance.templates().await;
             finish(instance, Made { call: "resources.templates", uri: "", began }, &tally, outcome, reply)
         }
-        Work::Call(Call::Read(request, reply)) => {
+        Work::Call(Call::Read(request, _, reply)) => {
             let outcome = instance.read(&request).await;
             finish(instance, Made { call: "read", uri: &request.uri, began }, &tally, outcome, reply)
         }

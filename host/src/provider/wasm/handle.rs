@@ -13,7 +13,7 @@ use super::{
     queue::{Call, Queue, Reply},
 };
 use crate::provider::{
-    Answer, Completion, CompletionRequest, Depths, Error, Offers, Provider, ReadRequest, Reading, ResourcePage, TemplateInfo,
+    Answer, Begun, Completion, CompletionRequest, Depths, Error, Offers, Provider, ReadRequest, Reading, ResourcePage, TemplateInfo,
     TemplateMatch, WebhookRequest, WebhookResponse,
     grants::{Rights, webhooks::Gate},
     shared_state::SharedState,
@@ -66,7 +66,8 @@ impl WasmProvider {
     fn unwatchable(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {
         let refusal = Error::Failed("the provider does not export wharf:provider/subscriptions".into());
         let Some(matched) = matched else { return Box::pin(ready(Err(refusal))) };
-        let read = self.ask(|reply| Call::Read(ReadRequest { uri, matched: Some(matched), if_none_match: None }, reply));
+        let request = ReadRequest { uri, matched: Some(matched), if_none_match: None };
+        let read = self.ask(|reply| Call::Read(request, Begun::default(), reply));
         Box::pin(async move {
             match read.await {
                 Ok(_) => Err(refusal),
@@ -93,7 +94,19 @@ impl Provider for WasmProvider {
         if let Some(shared) = self.publishing(&request.uri) {
             return Box::pin(ready(shared.read(&request.uri).map(Some)));
         }
-        self.ask(|reply| Call::Read(request, reply))
+        self.ask(|reply| Call::Read(request, Begun::default(), reply))
+    }
+
+    fn is_busy(&self) -> bool {
+        self.queue.is_busy()
+    }
+
+    fn read_in_turn(&self, request: ReadRequest, begun: Begun) -> Answer<'_, Option<Reading>> {
+        if self.publishing(&request.uri).is_some() {
+            begun.set();
+            return self.read(request);
+        }
+        self.ask(|reply| Call::Read(request, begun, reply))
     }
 
     fn subscribe(&self, uri: Arc<str>, matched: Option<Arc<TemplateMatch>>) -> Answer<'_, ()> {

@@ -8,7 +8,10 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::SeqCst},
+        atomic::{
+            AtomicBool,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
 };
 
@@ -19,7 +22,7 @@ use tokio::{
 };
 
 use crate::provider::{
-    Completion, CompletionRequest, Depths, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
+    Begun, Completion, CompletionRequest, Depths, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
     WebhookResponse,
     tally::{Outcome, Tally},
 };
@@ -40,7 +43,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 pub(super) enum Call {
     List(Option<String>, Reply<ResourcePage>),
     Templates(Reply<Vec<TemplateInfo>>),
-    Read(ReadRequest, Reply<Option<Reading>>),
+    /// Told when it begins.
+    Read(ReadRequest, Begun, Reply<Option<Reading>>),
     Complete(CompletionRequest, Reply<Completion>),
     Subscribe(Arc<str>, Option<Arc<TemplateMatch>>, Reply<()>),
     Unsubscribe(Arc<str>, Reply<()>),
@@ -72,7 +76,7 @@ impl Call {
         match self {
             Self::List(_, reply) => drop(reply.send(Err(error))),
             Self::Templates(reply) => drop(reply.send(Err(error))),
-            Self::Read(_, reply) => drop(reply.send(Err(error))),
+            Self::Read(_, _, reply) => drop(reply.send(Err(error))),
             Self::Complete(_, reply) => drop(reply.send(Err(error))),
             Self::Subscribe(_, _, reply) | Self::Unsubscribe(_, reply) => drop(reply.send(Err(error))),
             Self::Receive { reply, .. } => drop(reply.send(Err(error))),
@@ -84,7 +88,7 @@ impl Call {
         match self {
             Self::List(_, reply) => reply.is_closed(),
             Self::Templates(reply) => reply.is_closed(),
-            Self::Read(_, reply) => reply.is_closed(),
+            Self::Read(_, _, reply) => reply.is_closed(),
             Self::Complete(_, reply) => reply.is_closed(),
             Self::Receive { queued, reply, .. } => !queued && reply.is_closed(),
             Self::Subscribe(..) | Self::Unsubscribe(..) => false,
@@ -124,6 +128,8 @@ struct Waiting {
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     closed: AtomicBool,
+    /// Somebody would wait for its turn: the instance is at work, or something waits for it already.
+    busy: AtomicBool,
     /// Timers do not reach it any more.
     retired: AtomicBool,
     pub wake: Arc<Notify>,
@@ -153,6 +159,7 @@ impl Queue {
     /// Lets a call wait, or refuses it at once.
     pub fn push(&self, call: Call) {
         let mut waiting = self.waiting.lock();
+        self.busy.store(true, Relaxed);
         if self.closed.load(SeqCst) {
             drop(waiting);
             return self.turn_away(call, Outcome::Unavailable, stopped());
@@ -186,11 +193,31 @@ impl Queue {
         self.wake.notify_one();
     }
 
+    /// The instance is at work.
+    pub fn engage(&self) {
+        self.busy.store(true, Relaxed);
+    }
+
+    /// It is not, as far as nothing waits.
+    pub fn rest(&self) {
+        let waiting = self.waiting.lock();
+        let idle = waiting.reads.is_empty() && waiting.controls.is_empty() && waiting.webhooks.is_empty();
+        self.busy.store(!idle, Relaxed);
+    }
+
+    /// Whether a read would wait now.
+    pub fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
     pub fn take_read(&self) -> Option<Call> {
         let mut waiting = self.waiting.lock();
         loop {
             let (_, call) = waiting.reads.pop_front()?;
             if !call.is_void() {
+                if let Call::Read(_, begun, _) = &call {
+                    begun.set();
+                }
                 return Some(call);
             }
         }
@@ -302,7 +329,8 @@ mod tests {
 
     fn read(queue: &Queue) -> Waiter {
         let (reply, answer) = oneshot::channel();
-        queue.push(Call::Read(ReadRequest { uri: "x://a".into(), matched: None, if_none_match: None }, reply));
+        let request = ReadRequest { uri: "x://a".into(), matched: None, if_none_match: None };
+        queue.push(Call::Read(request, Begun::default(), reply));
         answer
     }
 
