@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    num::NonZeroU16,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -129,6 +130,20 @@ struct LimitsTable {
     #[serde(default, deserialize_with = "units::duration")]
     #[schemars(with = "Option<String>")]
     deadline: Option<Duration>,
+    /// How many instances there may be of it, if it exports neither `subscriptions` nor a handler; as many as there are processors if it is
+    /// not set.
+    instances: Option<NonZeroU16>,
+}
+
+impl LimitsTable {
+    /// What it says, and else what the other does.
+    fn or(self, other: Self) -> Limits {
+        Limits {
+            memory: self.memory.or(other.memory),
+            deadline: self.deadline.or(other.deadline),
+            instances: self.instances.or(other.instances),
+        }
+    }
 }
 
 /// The JSON schema of wharf.toml, for editors.
@@ -164,12 +179,12 @@ impl File {
                 return Err(report::at(text, &span, &format!("there are two providers named {name:?}")));
             }
             let path = path.map(|path| folder.join(path));
-            let limits = Limits { memory: own.memory.or(limits.memory), deadline: own.deadline.or(limits.deadline) };
+            let limits = own.or(limits);
             let grants = grants.check(folder).map_err(|reason| report::at(text, &span, &reason))?;
             let expose_state = expose_state.map_or_else(Default::default, Into::into);
             providers.push(Provider { name, path, settings: flatten(settings), claims, public, required, limits, grants, expose_state });
         }
-        let limits = Limits { memory: limits.memory, deadline: limits.deadline };
+        let limits = limits.or(LimitsTable::default());
         Ok(Config { server, tools, fetch, resources, providers, limits, file: None, unchosen: false })
     }
 }

@@ -14,6 +14,7 @@ mod units;
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
+    num::NonZeroU16,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -246,6 +247,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// For each call.
     pub deadline: Option<Duration>,
+    /// Instances at the most, of what may have several.
+    pub instances: Option<NonZeroU16>,
 }
 
 impl Config {

@@ -163,7 +163,11 @@ pub(crate) fn guarded(folder: &Path, config: &Config) -> Guarded {
 
 fn limits(config: &config::Limits) -> Limits {
     let limits = Limits::default();
-    Limits { memory: config.memory.unwrap_or(limits.memory), deadline: config.deadline.unwrap_or(limits.deadline) }
+    Limits {
+        memory: config.memory.unwrap_or(limits.memory),
+        deadline: config.deadline.unwrap_or(limits.deadline),
+        instances: config.instances.map_or(limits.instances, |instances| instances.get().into()),
+    }
 }
 
 /// The folder's `.wasm` files, by name.

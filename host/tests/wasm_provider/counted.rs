@@ -40,7 +40,7 @@ async fn each_call_is_counted_by_how_it_ended() {
 
 #[tokio::test]
 async fn what_costs_the_instance_is_counted_each_for_itself() {
-    let limits = Limits { deadline: SHORT * 10, memory: 32 << 20 };
+    let limits = Limits { deadline: SHORT * 10, memory: 32 << 20, ..LONG };
     let (running, tally) = start("hostile", "counted-hostile", limits).await;
     for (restarts, (uri, outcome)) in
         (1..).zip([("hostile://trap", Outcome::Trap), ("hostile://allocate", Outcome::Memory), ("hostile://loop", Outcome::Deadline)])

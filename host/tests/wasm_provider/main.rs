@@ -14,6 +14,7 @@ mod files;
 mod granted;
 mod live;
 mod misbehaving;
+mod pooled;
 mod refused;
 mod rights;
 mod support;

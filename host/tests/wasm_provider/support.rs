@@ -26,7 +26,7 @@ pub const SOURCE: Source = Source { slot: 1, generation: 1 };
 pub const SHORT: Duration = Duration::from_millis(200);
 
 /// For all others: they end by themselves, on however busy a machine.
-pub const LONG: Limits = Limits { memory: DEFAULT_MEMORY, deadline: Duration::from_secs(60) };
+pub const LONG: Limits = Limits { memory: DEFAULT_MEMORY, deadline: Duration::from_secs(60), instances: 2 };
 
 pub fn guest(name: &str) -> Bytes {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../tests/guests/{name}.wasm"));

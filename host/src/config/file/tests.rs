@@ -1,5 +1,7 @@
 //! The file as it is written: what can be set, and what is refused with which words.
 
+use std::num::NonZero;
+
 use super::{
     super::grants::{Folder, Secret, Signature, Signed, Variable, Webhook},
     *,
@@ -69,6 +71,7 @@ fn everything_that_can_be_set() {
         [provider.limits]
         memory = "128MiB"
         deadline = "1500ms"
+        instances = 3
         [provider.grants]
         folders = [{ host = "repo", guest = "/repo/" }, { host = "/tmp", guest = "/", write = true }]
         hosts = ["api.github.com", "*.example.org:8443"]
@@ -115,7 +118,7 @@ fn everything_that_can_be_set() {
             ("updated-status", "reviewed")
         ]
     );
-    assert_eq!(review.limits, Limits { memory: Some(128 << 20), deadline: Some(Duration::from_millis(1500)) });
+    assert_eq!(review.limits, Limits { memory: Some(128 << 20), deadline: Some(Duration::from_millis(1500)), instances: NonZero::new(3) });
     let folder = |host: &str, guest: &str, write| Folder { host: host.into(), guest: guest.into(), write };
     assert_eq!(review.grants.folders, [folder("/srv/repo", "/repo", false), folder("/tmp", "/", true)]);
     assert_eq!(review.grants.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(), ["api.github.com", "*.example.org:8443"]);
@@ -142,7 +145,7 @@ fn everything_that_can_be_set() {
     assert_eq!((&*review.grants.webhooks, review.grants.state), (&hooks[..], Some(4 << 20)));
     assert!(review.expose_state.shows("build/main") && !review.expose_state.shows("token"));
     assert!(handbook.grants.is_empty() && handbook.expose_state.shows("anything"));
-    assert_eq!(handbook.limits, Limits { memory: Some(64 << 20), deadline: None }, "what it does not say, [limits] says");
+    assert_eq!(handbook.limits, Limits { memory: Some(64 << 20), ..Limits::default() }, "what it does not say, [limits] says");
 }
 
 #[test]

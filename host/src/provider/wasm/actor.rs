@@ -1,6 +1,6 @@
-//! The task that owns a provider's instance.
+//! The task that owns a provider's instance; or one of the tasks, where there are several (see `pool`).
 //!
-//! One call runs at a time. It is polled where the task is, which is all that most calls need; one that is still under way then, because
+//! One call runs at a time in each. It is polled where the task is, which is all that most calls need; one that is still under way then, because
 //! it computes for longer than a tick or waits in a host function, moves with its instance to the threads for guests, so that it holds up
 //! nobody else. A provider whose last call was slow starts there.
 //!
@@ -24,7 +24,8 @@ use super::{
     drive::{Panicked, drive},
     health::Health,
     instance::{Event, Instance, Outcome},
-    queue::{Call, Queue, Reply},
+    pool::{self, Place, Pool},
+    queue::{Call, MAX_WAIT, Queue, Reply},
 };
 use crate::provider::{
     Announcer, Completion, Error, Occurrence, Reading, ResourcePage, TemplateInfo, WebhookResponse,
@@ -48,11 +49,9 @@ pub(super) async fn start(maker: Maker) -> Result<Arc<WasmProvider>, LoadError> 
     let provider = WasmProvider::new(&maker, queue.clone(), ended);
     // Whatever became of a generation before.
     maker.tally.lives(Life::Alive);
-    let actor = Actor { maker, guests, queue, turn: 0, quick: true };
-    tokio::spawn(async move {
-        actor.run(first).await;
-        drop(running);
-    });
+    let (pool, running) = (Pool::new(&maker), Arc::new(running));
+    let actor = Actor { maker, guests, queue, pool, place: None, running, turn: 0, quick: true };
+    tokio::spawn(actor.run(first));
     Ok(Arc::new(provider))
 }
 
@@ -67,6 +66,11 @@ struct Actor {
     maker: Maker,
     guests: Handle,
     queue: Arc<Queue>,
+    pool: Arc<Pool>,
+    /// None for the first.
+    place: Option<Place>,
+    /// Goes with the last of them.
+    running: Arc<watch::Sender<()>>,
     /// Whose turn was last: events, control calls, reads, webhooks.
     turn: u8,
     /// Whether the last call ended quickly.
@@ -80,6 +84,11 @@ impl Actor {
         loop {
             let mut instance = match home.take() {
                 Some(instance) => instance,
+                None if let Some(place) = &self.place => {
+                    place.died();
+                    // Others go on.
+                    return self.announcer().announce(Occurrence::Up);
+                }
                 None => match self.revive(&mut health).await {
                     Some(fresh) => fresh,
                     None => return,
@@ -102,7 +111,26 @@ impl Actor {
         }
     }
 
-    /// Waits for something to do. `None`: the provider is closed.
+    /// Makes one more instance, and works with it.
+    fn grow(&self) {
+        let Some(place) = self.pool.grow() else { return };
+        let Self { maker, guests, queue, pool, running, .. } = self;
+        let (maker, guests, queue, pool, running) = (maker.clone(), guests.clone(), queue.clone(), pool.clone(), running.clone());
+        let another = Self { maker, guests, queue, pool, running, place: Some(place), turn: 0, quick: false };
+        tokio::spawn(async move {
+            let made = drive(&another.guests, false, another.maker.make()).await;
+            another.place.as_ref().inspect(|place| place.filled(matches!(made, Ok((Ok(_), _)))));
+            match made {
+                Ok((Ok(instance), _)) => another.run(instance).await,
+                Ok((Err(error), _)) => tracing::warn!(provider = &*another.maker.spec.name, "no further instance: {error}"),
+                Err(Panicked) => {
+                    tracing::error!(provider = &*another.maker.spec.name, "host code panicked while making an instance");
+                }
+            }
+        });
+    }
+
+    /// Waits for something to do. `None`: the provider is closed, or does without this instance.
     async fn next(&mut self, instance: &mut Instance) -> Option<Work> {
         loop {
             if self.queue.is_closed() {
@@ -127,9 +155,11 @@ impl Actor {
             }
             self.queue.rest();
             let next = instance.next_event().filter(|_| !self.queue.is_retired());
+            let idle = self.place.is_some().then(|| Instant::now() + pool::IDLE);
             tokio::select! {
                 () = self.queue.wake.notified() => {}
                 () = until(next) => {}
+                () = until(idle) => return None,
             }
         }
     }
@@ -178,11 +208,14 @@ impl Actor {
     /// Looks after those who wait, while a call runs.
     async fn tending<T>(&self, call: impl Future<Output = T>) -> T {
         let tend = async {
+            let began = Instant::now();
             loop {
-                let next = self.queue.expire(Instant::now());
+                let now = Instant::now();
+                // What comes meanwhile waits as long.
+                let next = self.queue.expire(now).unwrap_or(now + MAX_WAIT);
                 tokio::select! {
-                    () = self.queue.wake.notified() => {}
-                    () = until(next) => {}
+                    () = sleep_until(next) => {}
+                    () = self.crowded(began) => self.grow(),
                 }
             }
         };
@@ -191,6 +224,15 @@ impl Actor {
             ended = call => ended,
             never = endless(tend) => match never {},
         }
+    }
+
+    /// Returns if calls wait while this one runs for long, and there may be one more instance.
+    async fn crowded(&self, began: Instant) {
+        if !self.pool.may_grow() {
+            return pending().await;
+        }
+        sleep_until(began + pool::CROWDED).await;
+        self.queue.crowded().await;
     }
 
     /// One that was replaced does not speak for its provider any more.
@@ -206,9 +248,13 @@ impl Actor {
 }
 
 impl Drop for Actor {
-    /// However the task ends, nobody is left waiting for it.
+    /// However the task of the first ends, nobody is left waiting for it.
     fn drop(&mut self) {
-        self.queue.close();
+        if self.place.is_none() {
+            self.queue.close();
+        }
+        // What woke this one is another's.
+        self.queue.wake.notify_one();
     }
 }
 

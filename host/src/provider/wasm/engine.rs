@@ -38,8 +38,6 @@ pub const TICK: Duration = Duration::from_millis(10);
 const WASM_STACK: usize = 512 << 10;
 /// Stack on which a guest and the host functions it calls run. Host code needs the difference, at least 1 MiB of it.
 const FIBER_STACK: usize = 2 << 20;
-/// More threads than this do not help guests: each provider runs one call at a time.
-const MAX_GUEST_THREADS: usize = 4;
 
 /// The host cannot run components at all.
 #[derive(Debug, thiserror::Error)]
@@ -119,7 +117,7 @@ impl Runtime {
     /// [`RuntimeError`].
     pub fn keeping(compilation: Compilation, stores: Stores) -> Result<Arc<Self>, RuntimeError> {
         let core = Core::new(compilation.clone())?;
-        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_GUEST_THREADS);
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
         let guests = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("wharf-guest").enable_all().build()?;
         let handle = guests.handle().clone();
         let thorough = (compilation.strategy == Strategy::Quick).then(OnceCell::new);

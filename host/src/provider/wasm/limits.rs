@@ -1,6 +1,6 @@
 //! What an instance may use, and the hook by which wasmtime asks for memory.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZero, sync::Arc, time::Duration};
 
 use wasmtime::ResourceLimiter;
 
@@ -30,11 +30,16 @@ pub struct Limits {
     pub memory: u64,
     /// For each call, and for the start of an instance: both the wall-clock time and the computing time.
     pub deadline: Duration,
+    /// Instances at the most, of a component that may have several: one that exports neither `subscriptions` nor a handler and does not import
+    /// `shared-state`. There is one until calls wait for it.
+    pub instances: usize,
 }
 
 impl Default for Limits {
+    /// As many instances as there are processors.
     fn default() -> Self {
-        Self { memory: DEFAULT_MEMORY, deadline: DEFAULT_DEADLINE }
+        let instances = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { memory: DEFAULT_MEMORY, deadline: DEFAULT_DEADLINE, instances }
     }
 }
 

@@ -29,6 +29,7 @@ mod inbox;
 mod instance;
 pub mod limits;
 mod log;
+mod pool;
 #[cfg(unix)]
 mod precompiled;
 mod queue;

@@ -133,6 +133,8 @@ pub(super) struct Queue {
     /// Timers do not reach it any more.
     retired: AtomicBool,
     pub wake: Arc<Notify>,
+    /// A read came.
+    pressed: Notify,
     tally: Arc<Tally>,
 }
 
@@ -174,6 +176,7 @@ impl Queue {
                 return self.turn_away(call, Outcome::QueueFull, busy);
             }
             waiting.reads.push_back((Instant::now() + MAX_WAIT, call));
+            self.pressed.notify_one();
         } else if let Call::Receive { queued, .. } = &call {
             let end = (!queued).then(|| Instant::now() + MAX_WAIT);
             if waiting.webhooks.len() >= MAX_WEBHOOKS {
@@ -208,6 +211,13 @@ impl Queue {
     /// Whether a read would wait now.
     pub fn is_busy(&self) -> bool {
         self.busy.load(Relaxed)
+    }
+
+    /// Returns once a read waits.
+    pub async fn crowded(&self) {
+        while self.waiting.lock().reads.is_empty() {
+            self.pressed.notified().await;
+        }
     }
 
     pub fn take_read(&self) -> Option<Call> {

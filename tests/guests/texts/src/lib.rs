@@ -4,7 +4,11 @@
 //! - `texts://same/NUMBER`: has a version, so that all reads after the first hear that nothing changed.
 //! - `texts://kept/NUMBER`: may be reused for an hour.
 //!
+//! And a template, `texts://work/{micros}/{number}`: computes for so many microseconds; `texts://work/trap/{number}` traps.
+//!
 //! The list has as many entries as the setting `entries` says.
+
+use std::time::{Duration, Instant};
 
 wit_bindgen::generate!({ path: "../../../wit", world: "provider" });
 
@@ -36,11 +40,23 @@ impl Guest for Texts {
     }
 
     fn templates() -> Result<Vec<TemplateInfo>, Error> {
-        Ok(Vec::new())
+        Ok(vec![TemplateInfo {
+            uri_template: "texts://work/{micros}/{number}".into(),
+            name: "work".into(),
+            title: None,
+            description: None,
+            mime_type: Some("text/plain".into()),
+            icons: None,
+            annotations: None,
+            meta_json: None,
+        }])
     }
 
     fn read(request: ReadRequest) -> Result<Option<Reading>, Error> {
         let (kind, size) = request.uri.strip_prefix("texts://").and_then(|rest| rest.split_once('/')).ok_or(Error::NotFound)?;
+        if kind == "work" {
+            return Ok(Some(work(size)?));
+        }
         let size = size.parse().ok().filter(|size| SIZES.contains(size)).ok_or(Error::NotFound)?;
         let (version, reuse) = match kind {
             "new" => (None, None),
@@ -54,6 +70,18 @@ impl Guest for Texts {
         let contents = Contents { uri: None, mime_type: None, body: Body::Text(text), meta_json: None };
         Ok(Some(Reading { contents: vec![contents], version, reuse }))
     }
+}
+
+/// Computes for so long as the first part says, or traps.
+fn work(what: &str) -> Result<Reading, Error> {
+    let (micros, _) = what.split_once('/').ok_or(Error::NotFound)?;
+    assert!(micros != "trap", "as it was asked to");
+    let end = Instant::now() + Duration::from_micros(micros.parse().map_err(|_| Error::NotFound)?);
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+    let contents = Contents { uri: None, mime_type: None, body: Body::Text(micros.into()), meta_json: None };
+    Ok(Reading { contents: vec![contents], version: None, reuse: None })
 }
 
 fn info(uri: String, name: String) -> ResourceInfo {
