@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -76,12 +76,16 @@ async fn one(
     end: Instant,
 ) -> Result<(usize, Vec<u32>, Instant)> {
     let (mut requests, mut latencies) = (0, Vec::with_capacity(1 << 14));
-    let id_at = find(&target.request, ID.to_string().as_bytes()).context("a request without an id")?;
+    // In the URI as well, where each is to be of its own.
+    let id_at = all(&target.request, ID.to_string().as_bytes());
+    ensure!(!id_at.is_empty(), "a request without an id");
     let mut ids = first..;
     let mut began = Instant::now();
     loop {
         let id = ids.next().context("no more ids")?.to_string();
-        target.request[id_at..id_at + id.len()].copy_from_slice(id.as_bytes());
+        for &at in &id_at {
+            target.request[at..at + id.len()].copy_from_slice(id.as_bytes());
+        }
         let status = connection.exchange(&target.request).await?;
         // The numbers of events grow in a stream.
         if status != 200 || connection.body().len().abs_diff(target.length) > EVENT_DIGITS {
@@ -100,4 +104,14 @@ async fn one(
         }
         began = now;
     }
+}
+
+/// Where this text is in that one.
+fn all(text: &[u8], wanted: &[u8]) -> Vec<usize> {
+    let (mut places, mut from) = (Vec::new(), 0);
+    while let Some(at) = find(&text[from..], wanted) {
+        places.push(from + at);
+        from += at + wanted.len();
+    }
+    places
 }

@@ -24,7 +24,7 @@ use anyhow::{Context, Result, bail};
 use crate::{machine::Machine, report::Table};
 
 const USAGE: &str =
-    "usage: wharf-bench read|list|memory|fanout|all|reload --wharf PROGRAM --component FILE [--peers] [--quick] [--only CASE] [--json FILE]
+    "usage: wharf-bench read|list|work|memory|fanout|all|reload --wharf PROGRAM --component FILE [--peers] [--quick] [--only CASE] [--json FILE]
 fanout and all take too: --fanout FILE
 reload takes too: --versioned FILE --javascript FILE --javascript FILE --target DIR";
 
@@ -92,6 +92,7 @@ fn measure(what: &str, options: &Options) -> Result<()> {
         match what {
             "read" => table.join(speed::read(options).await?),
             "list" => table.join(speed::list(options).await?),
+            "work" => table.join(speed::work(options).await?),
             "memory" => table.join(memory::memory(options).await?),
             "fanout" => {
                 table.join(fanout::fanout(options).await?);
@@ -104,6 +105,7 @@ fn measure(what: &str, options: &Options) -> Result<()> {
             "all" => {
                 table.join(speed::read(options).await?);
                 table.join(speed::list(options).await?);
+                table.join(speed::work(options).await?);
                 table.join(memory::memory(options).await?);
                 table.join(fanout::fanout(options).await?);
                 table.join(fanout::storm(options).await?);

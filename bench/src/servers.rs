@@ -32,10 +32,15 @@ pub struct Server {
 impl Server {
     /// The host, with the component `texts`, which lists so many entries. `folder` is its own, and has to be empty.
     pub fn wharf(program: &Path, component: &Path, entries: usize, folder: &Path) -> Result<Self> {
+        Self::wharf_with(program, component, entries, folder, "")
+    }
+
+    /// With these lines in the provider's table of wharf.toml, too.
+    pub fn wharf_with(program: &Path, component: &Path, entries: usize, folder: &Path, lines: &str) -> Result<Self> {
         let (plugins, config) = (folder.join("plugins"), folder.join("wharf.toml"));
         fs::create_dir_all(&plugins)?;
         fs::copy(component, plugins.join("texts.wasm")).with_context(|| format!("cannot copy {}", component.display()))?;
-        fs::write(&config, format!("[[provider]]\nname = \"texts\"\nsettings = {{ entries = \"{entries}\" }}\n"))?;
+        fs::write(&config, format!("[[provider]]\nname = \"texts\"\nsettings = {{ entries = \"{entries}\" }}\n{lines}\n"))?;
         let mut command = Command::new(program);
         command.args(["serve", "--http", "127.0.0.1:0", "--plugins"]).arg(&plugins).arg("--config").arg(&config);
         command.env("WHARF_CACHE_DIR", folder.join("cache")).current_dir(folder).stderr(Stdio::piped());

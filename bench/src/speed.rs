@@ -19,6 +19,8 @@ const SIZES: [(&str, usize); 4] = [("256", 256), ("4096", 4 << 10), ("65536", 64
 const KINDS: [(&str, &str); 3] = [("wharf, new", "new"), ("wharf, same", "same"), ("wharf, kept", "kept")];
 const LISTS: [usize; 2] = [100, 10_000];
 const CONNECTIONS: [usize; 3] = [1, 32, 256];
+const WORK_CONNECTIONS: [usize; 3] = [1, 2, 8];
+const WORK_US: u32 = 1000;
 
 /// How long is measured.
 #[derive(Clone, Copy)]
@@ -121,6 +123,22 @@ pub async fn read(options: &Options) -> Result<Table> {
                 race(&mut table, options, &case, era, connections, &lanes).await?;
             }
         }
+    }
+    Ok(table)
+}
+
+/// Reads for which the provider computes for a millisecond, each of a URI of its own, with one instance of it and with as many as there are
+/// processors.
+pub async fn work(options: &Options) -> Result<Table> {
+    let folder = tempfile::tempdir()?;
+    let host = |name: &str, lines: &str| Server::wharf_with(&options.wharf, &options.component, 0, &made(folder.path(), name)?, lines);
+    let (one, several) = (host("one", "limits = { instances = 1 }")?, host("several", "")?);
+    let name = format!("work/{WORK_US}/{}", mcp::ID);
+    let read = |server| read_request(server, "/mcp", &Era::Modern, &name);
+    let lanes = [("1 instance", &one, read(&one)), ("several", &several, read(&several))];
+    let mut table = Table::default();
+    for connections in WORK_CONNECTIONS {
+        race(&mut table, options, "1 ms of work", &Era::Modern, connections, &lanes).await?;
     }
     Ok(table)
 }

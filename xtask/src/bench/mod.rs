@@ -28,7 +28,7 @@ use crate::{
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// Each takes some four minutes; `reload` more the first time, when the build that `wharf dev` runs compiles a new project's dependencies.
 const RUN_LIMIT: Duration = Duration::from_secs(1800);
-const MEASURED: [&str; 6] = ["read", "list", "memory", "fanout", "all", RELOAD];
+const MEASURED: [&str; 7] = ["read", "list", "work", "memory", "fanout", "all", RELOAD];
 /// Not a part of `all`: no other server does that.
 const RELOAD: &str = "reload";
 /// The servers in other languages, too: they need Node.js and Python.
