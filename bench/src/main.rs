@@ -13,6 +13,7 @@ mod report;
 mod rivals;
 mod servers;
 mod speed;
+mod start;
 
 use std::{
     fs,
@@ -24,8 +25,9 @@ use anyhow::{Context, Result, bail};
 use crate::{machine::Machine, report::Table};
 
 const USAGE: &str =
-    "usage: wharf-bench read|list|work|memory|fanout|all|reload --wharf PROGRAM --component FILE [--peers] [--quick] [--only CASE] [--json FILE]
+    "usage: wharf-bench read|list|work|memory|fanout|start|all|reload --wharf PROGRAM --component FILE [--peers] [--quick] [--only CASE] [--json FILE]
 fanout and all take too: --fanout FILE
+start and all take too: --javascript FILE
 reload takes too: --versioned FILE --javascript FILE --javascript FILE --target DIR";
 
 /// What is measured, and how.
@@ -98,6 +100,7 @@ fn measure(what: &str, options: &Options) -> Result<()> {
                 table.join(fanout::fanout(options).await?);
                 table.join(fanout::storm(options).await?);
             }
+            "start" => table.join(start::start(options).await?),
             "reload" => {
                 table.join(reload::reload(options).await?);
                 table.join(beside::beside(options).await?);
@@ -109,6 +112,7 @@ fn measure(what: &str, options: &Options) -> Result<()> {
                 table.join(memory::memory(options).await?);
                 table.join(fanout::fanout(options).await?);
                 table.join(fanout::storm(options).await?);
+                table.join(start::start(options).await?);
             }
             _ => bail!(USAGE),
         }

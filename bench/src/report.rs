@@ -233,6 +233,29 @@ pub struct Stormed {
     pub bytes_peak: u64,
 }
 
+/// A host from its start on. All times are in milliseconds.
+#[derive(Serialize)]
+pub struct Started {
+    pub case: String,
+    /// Of compiled code, before the start.
+    pub cache: &'static str,
+    /// Until the first request has its answer, until a resource was read, and until all components are loaded.
+    answered_ms: f64,
+    read_ms: f64,
+    loaded_ms: f64,
+    /// At rest: its memory by the number of providers, its memory maps, and how much of a processor it uses.
+    pub bytes_each: Option<f64>,
+    pub maps: Option<usize>,
+    pub idle_percent: Option<f64>,
+}
+
+impl Started {
+    pub fn new(answered: Duration, read: Duration, loaded: Duration) -> Self {
+        let [answered_ms, read_ms, loaded_ms] = [answered, read, loaded].map(|time| time.as_secs_f64() * 1000.0);
+        Self { case: String::new(), cache: "", answered_ms, read_ms, loaded_ms, bytes_each: None, maps: None, idle_percent: None }
+    }
+}
+
 #[derive(Default, Serialize)]
 pub struct Table {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -249,6 +272,8 @@ pub struct Table {
     fanout: Vec<Announced>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     storm: Vec<Stormed>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    start: Vec<Started>,
 }
 
 impl Table {
@@ -279,6 +304,11 @@ impl Table {
         self.fanout.push(announced);
     }
 
+    pub fn started(&mut self, started: Started) {
+        eprintln!("  {}, {}: all loaded after {:.0} ms", started.case, started.cache, started.loaded_ms);
+        self.start.push(started);
+    }
+
     pub fn stormed(&mut self, stormed: Stormed) {
         self.storm.push(stormed);
     }
@@ -294,6 +324,7 @@ impl Table {
         self.beside.extend(other.beside);
         self.fanout.extend(other.fanout);
         self.storm.extend(other.storm);
+        self.start.extend(other.start);
     }
 }
 
@@ -363,6 +394,22 @@ impl fmt::Display for Table {
                 f,
                 "{:24} {p50_ms:>6.1} ms {p99_ms:>6.1} ms {last_p50_ms:>6.1} ms {last_worst_ms:>7.1} ms {cpu:>10} {bytes_each:>10.0} {herd_ms:>8.1} ms {herd_reads:>6}",
                 format!("{listeners} listeners, {era}"),
+            )?;
+        }
+        if !self.start.is_empty() {
+            writeln!(
+                f,
+                "{:20} {:>6} {:>12} {:>12} {:>12} {:>12} {:>7} {:>9}",
+                "from the start on", "cache", "first answer", "first read", "all loaded", "bytes each", "maps", "idle CPU"
+            )?;
+        }
+        for Started { case, cache, answered_ms, read_ms, loaded_ms, bytes_each, maps, idle_percent } in &self.start {
+            let or = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+            let bytes = or(bytes_each.map(|bytes| format!("{bytes:.0}")));
+            let (maps, idle) = (or(maps.map(|maps| maps.to_string())), or(idle_percent.map(|percent| format!("{percent:.2} %"))));
+            writeln!(
+                f,
+                "{case:20} {cache:>6} {answered_ms:>9.1} ms {read_ms:>9.1} ms {loaded_ms:>9.0} ms {bytes:>12} {maps:>7} {idle:>9}"
             )?;
         }
         for Stormed { listeners, items, announced_per_second, told_per_second, processors, bytes_before, bytes_peak } in &self.storm {

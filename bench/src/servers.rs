@@ -86,6 +86,11 @@ impl Server {
         Some(kib * 1024)
     }
 
+    /// Memory maps that it has (proc_pid_maps(5)): a process may have some 65,000.
+    pub fn maps(&self) -> Option<usize> {
+        Some(fs::read_to_string(format!("/proc/{}/maps", self.child.id())).ok()?.lines().count())
+    }
+
     /// Time that its threads have computed, in the kernel too (proc_pid_schedstat(5)). None where the system does not say.
     pub fn computed(&self) -> Option<Duration> {
         let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).ok()?;

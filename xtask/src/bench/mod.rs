@@ -28,7 +28,7 @@ use crate::{
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// Each takes some four minutes; `reload` more the first time, when the build that `wharf dev` runs compiles a new project's dependencies.
 const RUN_LIMIT: Duration = Duration::from_secs(1800);
-const MEASURED: [&str; 7] = ["read", "list", "work", "memory", "fanout", "all", RELOAD];
+const MEASURED: [&str; 8] = ["read", "list", "work", "memory", "fanout", "start", "all", RELOAD];
 /// Not a part of `all`: no other server does that.
 const RELOAD: &str = "reload";
 /// The servers in other languages, too: they need Node.js and Python.
@@ -120,11 +120,12 @@ fn release(repo: &Repo, what: &str, flags: &[String]) -> Result<()> {
     if flags.iter().any(|flag| flag == PEERS) {
         clients::install(repo)?;
     }
-    if what == RELOAD {
-        let folder = repo::cache()?.join("bench");
-        for component in load::javascript_pair(repo, &folder)? {
+    if matches!(what, "start" | "all" | RELOAD) {
+        for component in load::javascript_pair(repo, &repo::cache()?.join("bench"))? {
             bench.arg("--javascript").arg(component);
         }
+    }
+    if what == RELOAD {
         bench.arg("--versioned").arg(repo.root.join("tests/guests/versioned.wasm"));
         // `wharf dev` builds guests, too.
         let toolchain = toolchain::prepare(repo, choice)?;
