@@ -8,6 +8,7 @@ mod clients;
 mod compatibility;
 mod conformance;
 mod demo;
+mod fuzz;
 mod guests;
 mod languages;
 mod repo;
@@ -19,7 +20,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail};
 
-use crate::{bench::Bench, languages::Choice as Languages, repo::Repo, toolchain::Choice};
+use crate::{bench::Bench, fuzz::Fuzz, languages::Choice as Languages, repo::Repo, toolchain::Choice};
 
 const USAGE: &str = "\
 Usage: cargo xtask TASK
@@ -37,8 +38,11 @@ Usage: cargo xtask TASK
   clients                     install the MCP clients of the end-to-end tests
   compatibility               write COMPATIBILITY.md, from what the clients' rounds in the last test run left
   conformance                 MCP's official conformance suite against the host
-  bench [read|list|memory]    the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
-                              --quick for a look, --only CASE for some of it, --json FILE
+  fuzz [TARGET] [--seconds N] search for input that breaks a promise (60 s for each target), from fuzz/corpus on
+  bench [read|list|work|memory|fanout|start]
+                              the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
+                              how soon many listeners are told of a change; how soon a host answers after its start;
+                              --peers for servers in other languages too, --quick for a look, --only CASE for some of it, --json FILE
   bench reload                how soon a new version reaches a client, in `wharf dev` too, and what compiling does to other reads;
                               with the same flags
   bench load                  how long components take to load, with an empty compile cache and a full one
@@ -65,6 +69,7 @@ enum Task {
     Compatibility,
     Conformance,
     Bench(Bench),
+    Fuzz(Fuzz),
 }
 
 fn parse(arguments: &[String]) -> Result<Task> {
@@ -94,6 +99,7 @@ fn parse(arguments: &[String]) -> Result<Task> {
             [language, command @ ..] => Ok(Task::Tools { language: Languages::named(language)?, command: command.to_vec() }),
             [] => bail!("`cargo xtask tools` wants a language"),
         },
+        "fuzz" => Ok(Task::Fuzz(Fuzz::parse(rest)?)),
         "bench" => Ok(Task::Bench(Bench::parse(rest)?)),
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "compatibility" if rest.is_empty() => Ok(Task::Compatibility),
@@ -140,12 +146,16 @@ fn perform(task: Task) -> Result<()> {
         Task::Compatibility => compatibility::write(&repo)?,
         Task::Conformance => conformance::build_and_run(&repo)?,
         Task::Bench(what) => what.run(&repo)?,
+        Task::Fuzz(what) => what.run(&repo)?,
     }
     Ok(())
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(compiled) = fuzz::compile(&arguments) {
+        return compiled;
+    }
     let task = match parse(&arguments) {
         Ok(task) => task,
         Err(error) => {

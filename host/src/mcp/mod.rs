@@ -41,12 +41,13 @@ use tokio::{
 
 pub use self::{
     calls::CallStream,
+    era::Said,
     listens::ListenStream,
     sessions::{EventId, SessionStream},
 };
 use self::{
     encode::{Answer, Encoded},
-    era::{Era, Said},
+    era::Era,
     error::{RpcError, Status},
     message::{Id, Incoming, Message, Rejected},
     observe::{Connection, Observer, Tap},
