@@ -9,9 +9,10 @@ const STEP_MS = 2000;
 const STEPS = 60;
 /** Of one step; past that the first ones stand for all. */
 const TIMES = 2000;
-const [WIDTH, HEIGHT, TOP, BOTTOM, RIGHT] = [480, 132, 10, 20, 46];
-const [INNER, DEEP] = [WIDTH - RIGHT, HEIGHT - TOP - BOTTOM];
-const BAR = INNER / STEPS;
+const [HEIGHT, TOP, BOTTOM, RIGHT] = [148, 10, 22, 58];
+const DEEP = HEIGHT - TOP - BOTTOM;
+/** Until it is known how wide it is. */
+const WIDTH = 480;
 /** What is no fault of the caller. */
 const FAULTS = new Set(['failed', 'trap', 'deadline', 'memory', 'queue-full']);
 /** From 10 µs to 10 s, a line for each power of ten. */
@@ -36,46 +37,54 @@ function heightOf(us) {
 }
 
 class Chart {
-  constructor(title) {
+  constructor(title, kinds) {
     this.now = el('strong');
-    this.picture = svg('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', class: 'chart', preserveAspectRatio: 'none' });
+    this.picture = svg('svg', { role: 'img', class: 'chart', height: HEIGHT });
     this.lines = svg('g', { class: 'grid' });
-    this.marks = svg('g');
-    this.picture.append(
-      this.lines,
-      this.marks,
-      svg('text', { x: 0, y: HEIGHT - 4, class: 'tick' }, '2 min ago'),
-      svg('text', { x: INNER, y: HEIGHT - 4, class: 'tick', 'text-anchor': 'end' }, 'now'),
-    );
+    this.end = svg('text', { y: HEIGHT - 4, class: 'tick', 'text-anchor': 'end' }, 'now');
+    this.bars = Array.from({ length: STEPS }, () => kinds.map((kind) => svg('rect', { y: 0, height: 0, class: kind })));
+    this.picture.append(this.lines, ...this.bars.flat(), svg('text', { x: 0, y: HEIGHT - 4, class: 'tick' }, '2 min ago'), this.end);
     this.element = el('figure', {}, el('figcaption', {}, title, ' ', this.now), this.picture);
+    this.scale = [];
+    this.wide(WIDTH);
+    new ResizeObserver(([{ contentRect }]) => contentRect.width > RIGHT && this.wide(contentRect.width)).observe(this.picture);
   }
 
-  line(y, text, faint) {
-    const attributes = { x1: 0, x2: INNER, y1: y, y2: y, class: faint ? 'faint' : null };
-    return [svg('line', attributes), svg('text', { x: INNER + 6, y: y + 4, class: 'tick' }, text)];
+  /** Letters stay as large as they are, however wide the chart is. */
+  wide(width) {
+    this.inner = Math.round(width) - RIGHT;
+    set(this.picture, 'viewBox', `0 0 ${Math.round(width)} ${HEIGHT}`);
+    set(this.end, 'x', this.inner);
+    const step = this.inner / STEPS;
+    this.bars.forEach((bars, index) => {
+      for (const bar of bars) {
+        set(bar, 'x', (index * step + step * 0.12).toFixed(2));
+        set(bar, 'width', (step * 0.76).toFixed(2));
+      }
+    });
+    this.grid(this.scale);
+  }
+
+  /** Lines, each with a height and what it says. */
+  grid(scale) {
+    this.scale = scale;
+    this.lines.replaceChildren(
+      ...scale.flatMap(([y, text], index) => [
+        svg('line', { x1: 0, x2: this.inner, y1: y, y2: y, class: index > 0 ? 'faint' : null }),
+        svg('text', { x: this.inner + 8, y: y + 4, class: 'tick' }, text),
+      ]),
+    );
   }
 }
 
 export class Charts {
   constructor() {
     this.steps = new Map();
-    this.calls = new Chart('Calls a second');
-    this.times = new Chart('How long they take');
-    this.times.lines.append(
-      ...Array.from({ length: DECADES + 1 }, (_, power) => {
-        const us = 10 ** (power + LEAST);
-        return this.times.line(heightOf(us), power % 2 ? '' : took(us).replace('.0', ''), power > 0);
-      }).flat(),
-    );
+    this.calls = new Chart('Calls a second', ['bar', 'bar bad']);
+    this.times = new Chart('How long they take', ['spread', 'median']);
+    const powers = Array.from({ length: DECADES + 1 }, (_, power) => 10 ** (power + LEAST));
+    this.times.grid(powers.map((us, power) => [heightOf(us), power % 2 ? '' : took(us).replace('.0', '')]));
     this.element = [this.calls.element, this.times.element];
-    this.bars = Array.from({ length: STEPS }, (_, index) => {
-      const x = index * BAR + 1;
-      const bar = (kind) => svg('rect', { x, width: BAR - 2, y: 0, height: 0, class: kind });
-      const parts = { good: bar('bar'), bad: bar('bar bad'), spread: bar('spread'), median: bar('median') };
-      this.calls.marks.append(parts.good, parts.bad);
-      this.times.marks.append(parts.spread, parts.median);
-      return parts;
-    });
   }
 
   /** A call was heard. */
@@ -94,18 +103,16 @@ export class Charts {
 
   draw() {
     const now = Math.floor(Date.now() / STEP_MS);
-    const steps = this.bars.map((_, index) => this.steps.get(now - STEPS + 1 + index));
+    const steps = Array.from({ length: STEPS }, (_, index) => this.steps.get(now - STEPS + 1 + index));
     const seconds = STEP_MS / 1000;
     const most = nice(Math.max(2, ...steps.map((step) => (step?.calls ?? 0) / seconds)));
     if (this.most !== most) {
       this.most = most;
-      this.calls.lines.replaceChildren(
-        ...[0, 0.5, 1].flatMap((part) => this.calls.line(TOP + DEEP * (1 - part), count(most * part), part > 0)),
-      );
+      this.calls.grid([0, 0.5, 1].map((part) => [TOP + DEEP * (1 - part), count(most * part)]));
     }
     const all = [];
-    this.bars.forEach(({ good, bad, spread, median }, index) => {
-      const step = steps[index];
+    steps.forEach((step, index) => {
+      const [[good, bad], [spread, median]] = [this.calls.bars[index], this.times.bars[index]];
       const tall = (calls) => (calls ? Math.max(2, (DEEP * calls) / seconds / most) : 0);
       const [whole, wrong] = [tall(step?.calls), tall(step?.bad)];
       stand(good, TOP + DEEP - whole, whole);

@@ -109,14 +109,12 @@ export class Contents {
   /** Gives what is new in a few words; nothing at all if nothing is. */
   show(contents, title) {
     const old = this.shown;
+    const holds = JSON.stringify(contents.slice(0, PARTS_LIMIT));
+    if (old.length > 0 && holds === this.holds) return '';
+    this.holds = holds;
+    this.free?.();
     const urls = [];
     const parts = contents.slice(0, PARTS_LIMIT).map((content, index) => part(content, title, old[index], urls));
-    const isNew = old.length !== parts.length || parts.some((part, index) => part.same !== old[index]?.same);
-    if (old.length > 0 && !isNew) {
-      urls.forEach((url) => URL.revokeObjectURL(url));
-      return '';
-    }
-    this.free?.();
     this.free = () => urls.forEach((url) => URL.revokeObjectURL(url));
     this.shown = parts;
     const many = parts.length > 1;
@@ -137,7 +135,7 @@ export class Contents {
 }
 
 function part({ mimeType, text, blob }, title, old, urls) {
-  if (typeof text === 'string') return lines(asText(text, mimeType), text, old);
+  if (typeof text === 'string') return lines(asText(text, mimeType), old);
   const data = decoded(blob ?? '');
   const type = (mimeType ?? '').split(';')[0].trim().toLowerCase();
   if (IMAGES.has(type)) {
@@ -147,22 +145,22 @@ function part({ mimeType, text, blob }, title, old, urls) {
     const note = el('span', {}, `${type.slice(6).toUpperCase()}, ${bytes(data.length)}`);
     image.addEventListener('load', () => note.append(`, ${image.naturalWidth} \u00d7 ${image.naturalHeight}`));
     image.addEventListener('error', () => image.replaceWith(el('p', { class: 'none' }, 'It cannot be drawn.')));
-    return { same: blob, note, view: el('div', { class: 'canvas' }, image), marks: 0, gone: 0 };
+    return { note, view: el('div', { class: 'canvas' }, image), marks: 0, gone: 0 };
   }
   if (/^text\/|^image\/svg\+xml$|json$|xml$/.test(type)) {
     try {
       const utf8 = new TextDecoder('utf-8', { fatal: true }).decode(data);
-      return lines(asText(utf8, mimeType), utf8, old);
+      return lines(asText(utf8, mimeType), old);
     } catch {
       // It is shown as the bytes it is.
     }
   }
   const rest = data.length > DUMP_LIMIT ? `, the first ${bytes(DUMP_LIMIT)}` : '';
   const view = el('pre', { class: 'dump', tabindex: 0 }, dump(data).join('\n'));
-  return { same: blob, note: `bytes: ${bytes(data.length)}${rest}`, view, marks: 0, gone: 0 };
+  return { note: `bytes: ${bytes(data.length)}${rest}`, view, marks: 0, gone: 0 };
 }
 
-function lines({ kind, text }, same, old) {
+function lines({ kind, text }, old) {
   const { lines, left } = bounded(text);
   const { marks, gone } = old?.lines ? changed(old.lines, lines) : { marks: new Set(), gone: 0 };
   const view = el('pre', { class: 'text', tabindex: 0 });
@@ -178,6 +176,6 @@ function lines({ kind, text }, same, old) {
     return view.append(el('mark', {}, line || ' '), '\n');
   });
   flush();
-  const size = `${number(text === '' ? 0 : lines.length, 'line')}`;
-  return { same, lines, note: `${kind}, ${left || size}`, view, marks: marks.size, gone };
+  const size = number(text === '' ? 0 : lines.length, 'line');
+  return { lines, note: `${kind}, ${left || size}`, view, marks: marks.size, gone };
 }

@@ -37,17 +37,14 @@ export function set(element, name, value) {
   else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 }
 
-/** Puts these children into it, without moving those that are in their place. */
+/** Puts these children into it. Those that stay in the same order are not moved, and so keep the focus. */
 export function place(parent, children) {
+  const wanted = new Set(children);
+  for (const child of [...parent.childNodes]) if (!wanted.has(child)) child.remove();
   let next = parent.firstChild;
   for (const child of children) {
     if (child === next) next = next.nextSibling;
     else parent.insertBefore(child, next);
-  }
-  while (next) {
-    const last = next;
-    next = next.nextSibling;
-    last.remove();
   }
 }
 

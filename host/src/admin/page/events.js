@@ -32,11 +32,10 @@ export function allowing(provider, line) {
   return `[[provider]]\nname = ${JSON.stringify(provider)}\n[provider.grants]\n${line}\n`;
 }
 
-/** The lines, and a button that copies them. */
+/** The lines that would allow it, and a button that copies them with the provider they are for. */
 export function allowance(provider, line) {
-  const lines = allowing(provider, line);
-  const code = el('pre', { class: 'toml', tabindex: 0, 'aria-label': 'Lines for wharf.toml' }, lines.trimEnd().split('\n').map((line) => `${harmless(line, 1000)}\n`));
-  return el('div', { class: 'allow' }, code, copier(lines, code));
+  const code = el('code', { class: 'toml' }, `[provider.grants]\n${harmless(line, 1000)}`);
+  return el('div', { class: 'allow' }, code, copier(allowing(provider, line), code));
 }
 
 /** What of an event is said: of whom, what, about which resource, and whether it is bad. */
@@ -64,7 +63,7 @@ function told(kind, data) {
     case 'up':
       return { of, what: 'a fresh instance is up' };
     case 'denied':
-      return { of, what: 'was denied what these lines would allow', bad: true, line: data.line };
+      return { of, what: 'was denied what this would allow:', bad: true, line: data.line };
     case 'opened':
       return { what: `opened a stream: ${connection(data.connection)}` };
     case 'closed':

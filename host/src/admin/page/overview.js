@@ -4,6 +4,8 @@ import { byId, el, place, say, set } from './dom.js';
 import { allowance } from './events.js';
 import { count, harmless, moment, number, span } from './text.js';
 
+/** As many as are shown before one asks for all. */
+const SHOWN = 6;
 const FIGURES = [
   ['Providers', ({ providers }) => `${providers.filter(serves).length} of ${providers.length} serve`, 'overview'],
   ['Resources', ({ providers }) => count(providers.reduce((sum, { resources }) => sum + resources, 0)), 'resources'],
@@ -29,21 +31,30 @@ function trouble({ state, reason, required }) {
 
 /** What needs attention, with a key that tells one from the other. */
 function matters({ providers }) {
-  return providers.flatMap((provider) => {
+  const [wrongs, denials] = [[], []];
+  for (const provider of providers) {
     const of = () => el('bdi', { class: 'of' }, harmless(provider.name));
     const wrong = trouble(provider);
-    const found = wrong ? [{ key: `${provider.name} ${wrong}`, make: () => [el('p', {}, of(), ' ', wrong)] }] : [];
+    const bad = provider.state !== 'serving' && provider.state !== 'loading';
+    if (wrong) wrongs.push({ key: `${provider.name} ${wrong}`, make: () => el('li', { class: bad ? 'bad' : null }, el('p', {}, of(), ' ', wrong)) });
     for (const { line, times } of provider.denied) {
-      const said = `was denied what these lines of wharf.toml would allow (${number(times, 'time')})`;
-      found.push({ key: `${provider.name} ${line}`, said, make: () => [el('p', {}, of(), ' ', el('span', { class: 'times' }, said)), allowance(provider.name, line)] });
+      const said = `was denied, ${number(times, 'time')}, what this would allow:`;
+      const make = () => el('li', {}, el('p', {}, of(), ' ', el('span', { class: 'times' }, said)), allowance(provider.name, line));
+      denials.push({ key: `${provider.name} ${line}`, said, make });
     }
-    return found;
-  });
+  }
+  return [...wrongs, ...denials];
 }
 
 export class Overview {
   constructor(go) {
     this.rows = new Map();
+    this.all = false;
+    this.status = null;
+    byId('attention-all').addEventListener('click', () => {
+      this.all = !this.all;
+      this.show(this.status);
+    });
     this.figures = FIGURES.map(([name, value, view]) => {
       const shown = el('strong', {}, '\u2013');
       byId('figures').append(el('li', {}, el('a', { href: go.to({ view }) }, shown, ' ', el('span', {}, name))));
@@ -52,17 +63,21 @@ export class Overview {
   }
 
   show(status) {
+    this.status = status;
     for (const figure of this.figures) figure(status);
     const lead = byId('lead');
     set(lead, 'data-state', status.ready ? 'good' : 'bad');
     say(byId('headline'), status.ready ? 'Ready' : 'Not ready');
     say(byId('why'), why(status));
     document.title = `${status.ready ? 'Ready' : 'Not ready'} \u00b7 Wharf`;
-    const found = matters(status);
-    byId('attention').hidden = found.length === 0;
+    const every = matters(status);
+    const found = this.all ? every : every.slice(0, SHOWN);
+    byId('attention').hidden = every.length === 0;
+    byId('attention-all').hidden = every.length <= SHOWN;
+    say(byId('attention-all'), this.all ? 'Show fewer' : `Show all ${count(every.length)}`);
     const kept = new Map();
     const items = found.map(({ key, said, make }) => {
-      const item = this.rows.get(key) ?? el('li', {}, make());
+      const item = this.rows.get(key) ?? make();
       if (said) say(item.querySelector('.times'), said);
       kept.set(key, item);
       return item;
@@ -91,6 +106,7 @@ function why({ ready, notReady, providers, started, uptimeSeconds }) {
   }
   const required = providers.filter((provider) => provider.required).length;
   const idle = providers.filter((provider) => !serves(provider)).length;
-  const serving = idle === 0 ? 'Every provider serves.' : `${number(idle, 'provider does', 'providers do')} not serve, none of them required.`;
+  const spared = idle === 1 ? '1 provider does not serve, and is not required.' : `${count(idle)} providers do not serve, none of them required.`;
+  const serving = idle === 0 ? 'Every provider serves.' : spared;
   return `${idle > 0 && required > 0 ? 'All that is required serves. ' : ''}${serving} ${since}`;
 }

@@ -80,6 +80,8 @@ function show(moved = true) {
   reader.at(route.read, route.template);
   byId('frame').classList.toggle('reading', open !== null);
   live.watch(route.read);
+  resources.rows.mark(open);
+  subscriptions.rows.mark(open);
   providers.at(route.provider);
   if (route.view === 'resources') resources.at(route);
   if (route.view === 'subscriptions') subscriptions.at(route);

@@ -1,7 +1,7 @@
 // The providers, a row each, with the rest of what is known of one under its row.
 
 import { byId, el, place, say, set } from './dom.js';
-import { bytes, count, harmless, moment, span } from './text.js';
+import { bytes, count, harmless, moment, number, span } from './text.js';
 
 const CALM = new Set(['serving']);
 const WAITS = new Set(['loading', 'restarting']);
@@ -17,11 +17,11 @@ const FACTS = [
   ['File', ({ file }) => file && harmless(file, 600)],
   ['Version', ({ hash, generation }) => hash && `${harmless(hash)}, generation ${count(generation)}`],
   ['Since', ({ since }) => since && `${moment(since)}, for ${span(Date.now() - Date.parse(since))}`],
-  ['Reloads', ({ reloads, restarts, direct }) => !direct && `${count(reloads)}, and ${count(restarts)} restarts`],
-  ['Holds', ({ resources, templates }) => `${count(resources)} resources, ${count(templates)} templates`],
+  ['Reloads', ({ reloads, restarts, direct }) => !direct && `${count(reloads)}, and ${number(restarts, 'restart')}`],
+  ['Holds', ({ resources, templates }) => `${number(resources, 'resource')}, ${number(templates, 'template')}`],
   ['Subscriptions', ({ subscriptions }) => count(subscriptions)],
   ['Memory', ({ memoryBytes, memoryLimitBytes }) => memoryBytes !== null && `${bytes(memoryBytes)} of ${bytes(memoryLimitBytes)}`],
-  ['Queue', ({ queue, direct }) => !direct && `${count(queue.reads)} reads, ${count(queue.controls)} controls, ${count(queue.webhooks)} webhooks`],
+  ['Queue', ({ queue, direct }) => !direct && `${number(queue.reads, 'read')}, ${number(queue.controls, 'control')}, ${number(queue.webhooks, 'webhook')}`],
   ['Calls', ({ calls }) => counted(calls)],
   [
     'Last error',
@@ -52,9 +52,10 @@ class Row {
     this.button.addEventListener('click', () => toggle(name));
     this.badge = el('span', { class: 'badge', hidden: true }, 'required');
     this.state = el('span', { class: 'mood' });
-    this.calls = el('td', { class: 'number' });
+    this.calls = el('td', { class: 'number calls' });
     this.errors = el('td', { class: 'number' });
     this.fill = el('span', { class: 'fill' });
+    this.meter = el('span', { class: 'meter', 'aria-hidden': 'true' }, this.fill);
     this.memory = el('span');
     this.queue = el('td', { class: 'number wide' });
     this.holds = el('td', { class: 'number wide' });
@@ -66,7 +67,7 @@ class Row {
       this.holds,
       this.calls,
       this.errors,
-      el('td', { class: 'wide memory' }, this.memory, el('span', { class: 'meter', 'aria-hidden': 'true' }, this.fill)),
+      el('td', { class: 'wide memory' }, this.memory, this.meter),
       this.queue,
     );
     this.facts = FACTS.map(([label, value]) => {
@@ -90,6 +91,7 @@ class Row {
     this.errors.classList.toggle('bad', provider.errors > 0);
     const { memoryBytes: held, memoryLimitBytes: most, queue } = provider;
     say(this.memory, bytes(held));
+    this.meter.hidden = !held || !most;
     this.fill.style.width = `${held && most ? Math.min(100, (100 * held) / most) : 0}%`;
     say(this.queue, provider.direct ? '\u2013' : count(queue.reads + queue.controls + queue.webhooks));
     if (!open) return;
@@ -107,7 +109,7 @@ export class Providers {
     this.open = null;
     this.last = [];
     this.toggle = (name) => go({ provider: this.open === name ? null : name }, true);
-    const head = [['Provider'], ['State'], ['Resources', 'number wide'], ['Calls', 'number'], ['Errors', 'number'], ['Memory', 'wide'], ['Queue', 'number wide']];
+    const head = [['Provider'], ['State'], ['Resources', 'number wide'], ['Calls', 'number calls'], ['Errors', 'number'], ['Memory', 'wide'], ['Queue', 'number wide']];
     this.body = el('tbody');
     const heads = head.map(([name, kind]) => el('th', { scope: 'col', class: kind }, name));
     byId('providers').append(el('table', { class: 'providers', 'aria-labelledby': 'providers-title' }, el('thead', {}, el('tr', {}, heads)), this.body));

@@ -20,6 +20,7 @@ export class Reader {
     this.owner = null;
     this.unwatched = null;
     this.shownAt = null;
+    this.changed = null;
     this.element = byId('reader');
     this.title = byId('reader-title');
     this.field = byId('reader-uri');
@@ -49,6 +50,7 @@ export class Reader {
     this.owner = null;
     this.unwatched = null;
     this.shownAt = null;
+    this.changed = null;
     this.contents.clear();
     byId('reader-facts').replaceChildren();
     this.element.classList.remove('failed');
@@ -130,8 +132,7 @@ export class Reader {
     const entry = this.entry(uri);
     const news = this.contents.show(answer.contents, entry?.title || entry?.name || uri);
     this.shownAt = time;
-    if (first) say(byId('reader-state'), `Read at ${time}${this.unwatched ? '' : ', and followed'}`);
-    else if (news) say(byId('reader-state'), `Changed at ${time}: ${news}`);
-    else say(byId('reader-state'), `Unchanged at ${time}`);
+    if (!first && news) this.changed = `Changed at ${time}: ${news}`;
+    say(byId('reader-state'), this.changed ?? `Read at ${time}${this.unwatched ? '' : ', and followed'}`);
   }
 }

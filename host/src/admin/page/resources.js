@@ -100,7 +100,7 @@ export class Subscriptions {
       cells: ({ uri, provider, listeners, own }) => [
         el('div', { class: 'two' }, el('a', { class: 'uri', href: `#subscriptions?${new URLSearchParams({ read: uri })}`, 'data-read': uri }, harmless(uri, 600))),
         el('div', { class: 'two' }, provider === null ? [owner(null), el('span', {}, 'pending until somebody has it')] : owner(provider)),
-        el('div', { class: 'two' }, count(listeners), own && el('span', {}, 'with this page')),
+        el('div', { class: 'two' }, el('span', {}, count(listeners)), own && el('span', {}, 'with this page')),
       ],
       key: ({ uri }) => uri,
       empty: 'Nobody is subscribed to anything that fits.',

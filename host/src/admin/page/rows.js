@@ -11,10 +11,10 @@ const BEYOND = 12;
 export class Rows {
   /** `columns` are `{ name, class }`; `cells(item)` gives the children of each; `key(item)` tells items apart. */
   constructor({ label, columns, cells, key, empty }) {
-    Object.assign(this, { cells, key, items: [], made: new Map(), waits: false });
+    Object.assign(this, { cells, key, items: [], made: new Map(), waits: false, marked: null });
     const heads = columns.map((column) => el('th', { scope: 'col', role: 'columnheader', class: column.class }, column.name));
     this.columns = columns;
-    this.before = el('tr', { class: 'space', 'aria-hidden': 'true' }, el('td', { colspan: columns.length }));
+    this.before = el('tr', { class: 'space', 'aria-hidden': 'true' }, el('td'));
     this.after = this.before.cloneNode(true);
     this.body = el('tbody');
     this.table = el('table', { class: 'rows', 'aria-label': label }, el('thead', {}, el('tr', { 'aria-rowindex': 1 }, heads)), this.body);
@@ -32,6 +32,12 @@ export class Rows {
     this.empty.hidden = items.length > 0;
     set(this.table, 'aria-rowcount', items.length + 1);
     this.draw();
+  }
+
+  /** The row of this key is the one that is open. */
+  mark(key) {
+    this.marked = key;
+    for (const row of this.made.values()) set(row.element, 'aria-current', row.key === key ? 'true' : null);
   }
 
   wish() {
@@ -87,6 +93,7 @@ export class Rows {
     }
     row.element.classList.remove('apart');
     set(row.element, 'aria-rowindex', index + 2);
+    set(row.element, 'aria-current', key === this.marked ? 'true' : null);
     return row;
   }
 
