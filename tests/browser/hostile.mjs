@@ -13,7 +13,7 @@ await withBrowser(async (browser) => {
   await rows.getByRole('link', { name: '<img src=x onerror="window.hacked=1">' }).waitFor();
   await rows.getByRole('link', { name: '</title><script>window.hacked=1</script>' }).waitFor();
   await rows.getByRole('link', { name: 'invoice⟨U+202E⟩fdp.exe' }).waitFor();
-  await rows.getByRole('link', { name: 'two␊lines' }).waitFor();
+  await rows.getByRole('link', { name: 'two⟨U+000A⟩lines' }).waitFor();
 
   await rows.getByRole('link', { name: '<img src=x' }).click();
 
@@ -64,6 +64,12 @@ await withBrowser(async (browser) => {
   }));
   ensure(JSON.stringify(left) === JSON.stringify({ hacked: false, scripts: 1, images: 0, handlers: 0, links: 0 }), left);
   calm(complaints);
+
+  // What is no URI is refused, and the page stays connected.
+  await page.evaluate(() => (location.hash = '#events?read=no uri'));
+  await says(page.locator('#reader-state'), 'invalid-uri');
+  await says(page.locator('#reader-facts'), 'Not watched');
+  await isLive(page);
 
   await policy(page);
   await elsewhere(browser);

@@ -128,8 +128,18 @@ async fn hostile_names_and_contents_stay_text_and_no_other_origin_gets_anything(
     let config = [
         ADMIN,
         &resource("evil://html", "<img src=x onerror=\"window.hacked=1\">", "text/html", SCRIPT),
-        &resource("evil://json", "</title><script>window.hacked=1</script>", "application/json", r#"{"__proto__":"</pre><script>window.hacked=1</script>"}"#),
-        &resource("evil://svg", "two\nlines", "image/svg+xml", "<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"window.hacked=1\"></svg>"),
+        &resource(
+            "evil://json",
+            "</title><script>window.hacked=1</script>",
+            "application/json",
+            r#"{"__proto__":"</pre><script>window.hacked=1</script>"}"#,
+        ),
+        &resource(
+            "evil://svg",
+            "two\nlines",
+            "image/svg+xml",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"window.hacked=1\"></svg>",
+        ),
         &resource("javascript:window.hacked=1", "javascript:window.hacked=1", "text/javascript", "a scheme"),
         &resource("evil://reversed", "invoice\u{202e}fdp.exe", "text/plain", "if (admin\u{202e} \u{2066}) {"),
     ]
@@ -172,10 +182,8 @@ async fn the_page_goes_on_after_a_restart_and_shows_what_is_new() -> Result<()> 
     ensure!(program.asks().await? == "stop");
     let dead = host.kill().await?;
     let later = resource("x://later", "Added later", "text/plain", "later");
-    let config = format!(
-        "[server]\nadmin = \"{admin}\"\n{}{later}{STILL}[[provider]]\nname = \"absent\"\nrequired = true\n",
-        note("after")
-    );
+    let config =
+        format!("[server]\nadmin = \"{admin}\"\n{}{later}{STILL}[[provider]]\nname = \"absent\"\nrequired = true\n", note("after"));
     fs::write(dead.folder().join("wharf.toml"), config).await?;
     program.answer().await?;
     ensure!(program.asks().await? == "start");
@@ -191,4 +199,11 @@ async fn the_page_is_used_without_a_mouse() -> Result<()> {
     host.wait_for_load("live").await?;
     let admin = admin(&mut host).await?;
     Program::start("keyboard", &admin, &host).await?.ends().await
+}
+
+#[tokio::test]
+async fn the_page_names_what_hides_or_reorders_and_finds_what_is_new() -> Result<()> {
+    let mut host = Setup::new().config(ADMIN).start().await?;
+    let admin = admin(&mut host).await?;
+    Program::start("units", &admin, &host).await?.ends().await
 }

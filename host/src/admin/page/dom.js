@@ -82,6 +82,7 @@ export function copier(text, source) {
       getSelection().selectAllChildren(source);
       button.textContent = 'Selected';
     }
+    say(byId('said'), button.textContent);
     setTimeout(() => (button.textContent = 'Copy'), 2000);
   });
   return button;

@@ -23,6 +23,7 @@ export class Live {
   constructor(on) {
     this.on = on;
     this.watched = null;
+    this.refused = null;
     this.current = null;
     this.newest = null;
     this.failures = 0;
@@ -45,7 +46,7 @@ export class Live {
     clearTimeout(this.timer);
     this.timer = null;
     if (this.newest !== this.current) this.newest?.abort.abort();
-    const stream = { abort: new AbortController(), watched: this.watched, started: false };
+    const stream = { abort: new AbortController(), watched: this.watched === this.refused ? null : this.watched, started: false };
     this.newest = stream;
     this.read(stream).then(
       () => this.ended(stream, 'the host ended the stream'),
@@ -59,12 +60,13 @@ export class Live {
     if (stream !== this.newest || this.timer) return;
     if (error?.refused && stream.watched !== null && !stream.started) {
       // The rest of the page needs no watched resource.
+      this.refused = stream.watched;
       this.on.unwatched(error.message);
-      this.watched = null;
       this.open();
       return;
     }
     if (!this.current) this.on.down(error?.status ? error.message : why);
+    this.refused = null;
     this.timer = setTimeout(() => this.open(), PAUSES_MS[Math.min(this.failures, PAUSES_MS.length - 1)]);
     this.failures += 1;
   }

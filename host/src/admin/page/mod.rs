@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn nothing_in_it_takes_text_for_markup_or_asks_another_server() {
         for (path, _, text) in FILES {
-            for forbidden in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc", "DOMParser"] {
+            for forbidden in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc", "DOMParser"]
+            {
                 assert!(!text.contains(forbidden), "{path} has {forbidden}");
             }
             for (at, _) in text.match_indices("://") {

@@ -7,7 +7,7 @@ import { count, harmless, moment, number, span } from './text.js';
 /** As many as are shown before one asks for all. */
 const SHOWN = 6;
 const FIGURES = [
-  ['Providers', ({ providers }) => `${providers.filter(serves).length} of ${providers.length} serve`, 'overview'],
+  ['Providers serve', ({ providers }) => `${providers.filter(serves).length} of ${providers.length}`, 'overview'],
   ['Resources', ({ providers }) => count(providers.reduce((sum, { resources }) => sum + resources, 0)), 'resources'],
   ['Subscriptions', ({ subscriptions }) => count(subscriptions.length), 'subscriptions'],
   ['Listeners', ({ listeners }) => count(listeners), 'subscriptions'],

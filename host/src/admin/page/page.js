@@ -28,7 +28,7 @@ const TOLD = { refused: 'was refused', gone: 'is gone', down: 'died', denied: 'w
 function parse(fragment) {
   const [view, query] = fragment.replace(/^#/, '').split(/\?(.*)/s);
   const route = { view: VIEWS.includes(view) ? view : 'overview', ...DEFAULTS };
-  for (const [key, value] of new URLSearchParams(query ?? '')) if (key in DEFAULTS) route[key] = value;
+  for (const [key, value] of new URLSearchParams(query ?? '')) if (Object.hasOwn(DEFAULTS, key)) route[key] = value || DEFAULTS[key];
   return route;
 }
 
@@ -127,7 +127,7 @@ const askStatus = throttled(async () => {
   if (lostSince !== null) return;
   overview.show(status);
   providers.show(status.providers);
-  subscriptions.set(status, live.watched);
+  subscriptions.set(status, live.current?.watched ?? null);
 }, STATUS_MS);
 
 const askList = throttled(async () => {
@@ -156,6 +156,7 @@ const live = new Live({
     if (hello === null || again || back) events.add('hello', said);
     // What changed while nobody listened is not told.
     if (hello === null || again || back) askList();
+    if (watched !== null) reader.notWatched(null);
     if (again || back || watched !== null) reader.read();
     hello = said;
     lostSince = null;

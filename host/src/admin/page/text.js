@@ -5,15 +5,13 @@
 
 const NAME_LIMIT = 300;
 
-// Not among them: ZWNJ and ZWJ, which many scripts and most emoji need. Between Latin letters they only hide something.
+// Not among them: ZWNJ, ZWJ and variation selectors, which many scripts and most emoji need. After Latin letters they only hide something.
 const ODD =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]|\p{Surrogate}|(?<=[\u0020-\u007e])[\u200c\u200d]/gu;
+  /(?![\t\n\u200c\u200d\ufe00-\ufe0f])[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]|\p{Surrogate}|(?<=[ -~])[\u200c\u200d]/gu;
 const BREAKS = /[\t\n]/g;
 
 function named(character) {
-  const code = character.codePointAt(0);
-  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
-  return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
+  return `\u27e8U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
 }
 
 /** Text of several lines. */
