@@ -33,7 +33,14 @@ await withBrowser(async (browser) => {
   await says(page.locator('#reader-contents'), 'if (admin');
 
   // In the fragment, which anybody can write into a link.
-  const links = ['#resources?q=<img src=x onerror=window.hacked=1>', '#events?read=javascript:window.hacked=1', '#overview?provider=<b>', '#<script>', '#%', '#constructor?__proto__=1&read='];
+  const links = [
+    '#resources?q=<img src=x onerror=window.hacked=1>',
+    '#events?read=javascript:window.hacked=1',
+    '#overview?provider=<b>',
+    '#<script>',
+    '#%',
+    '#constructor?__proto__=1&read=',
+  ];
   for (const link of links) {
     await page.evaluate((link) => (location.hash = link), link);
     await page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
@@ -59,8 +66,11 @@ await withBrowser(async (browser) => {
     hacked: 'hacked' in window,
     scripts: document.scripts.length,
     images: document.querySelectorAll('img:not([src^="blob:"]), iframe, object, embed').length,
-    handlers: [...document.querySelectorAll('*')].filter((element) => element.getAttributeNames().some((name) => name.startsWith('on'))).length,
-    links: [...document.querySelectorAll('[href], [src]')].filter((element) => !/^(#|blob:|data:image|\/page\/)/.test(element.getAttribute('href') ?? element.getAttribute('src'))).length,
+    handlers: [...document.querySelectorAll('*')].filter((element) => element.getAttributeNames().some((name) => name.startsWith('on')))
+      .length,
+    links: [...document.querySelectorAll('[href], [src]')].filter(
+      (element) => !/^(#|blob:|data:image|\/page\/)/.test(element.getAttribute('href') ?? element.getAttribute('src')),
+    ).length,
   }));
   ensure(JSON.stringify(left) === JSON.stringify({ hacked: false, scripts: 1, images: 0, handlers: 0, links: 0 }), left);
   calm(complaints);
@@ -120,12 +130,17 @@ async function policy(page) {
       hidden: getComputedStyle(document.body).display === 'none',
     };
   });
-  ensure(JSON.stringify(blocked) === JSON.stringify({ injected: false, fetched: 'refused', markup: true, text: true, hidden: false }), blocked);
+  ensure(
+    JSON.stringify(blocked) === JSON.stringify({ injected: false, fetched: 'refused', markup: true, text: true, hidden: false }),
+    blocked,
+  );
 }
 
 /** A page of another origin gets nothing, by whatever way, and neither does one under another name of this address. */
 async function elsewhere(browser) {
-  const evil = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>evil</title>'));
+  const evil = createServer((_, answer) =>
+    answer.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>evil</title>'),
+  );
   await new Promise((listening) => evil.listen(0, '127.0.0.1', listening));
   const { port } = evil.address();
   const page = await (await browser.newContext()).newPage();
@@ -145,7 +160,12 @@ async function elsewhere(browser) {
           (answer) => (answer.type === 'opaque' ? 'opaque' : `read ${answer.status}`),
           () => 'refused',
         );
-      return { cors: await fetches('cors'), script: await loads('script', url), image: await loads('img', url), blind: await fetches('no-cors') };
+      return {
+        cors: await fetches('cors'),
+        script: await loads('script', url),
+        image: await loads('img', url),
+        blind: await fetches('no-cors'),
+      };
     }, `http://${ADMIN}${path}`);
     ensure(got.cors === 'refused' && got.script === 'refused' && got.image === 'refused', { path, ...got });
     ensure(got.blind !== 'read 200', { path, ...got });

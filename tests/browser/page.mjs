@@ -71,7 +71,9 @@ await withBrowser(async (browser) => {
   await says(page.locator('#events-list li'), 'live://ticks');
   await page.locator('#events-filter').fill('live://ticks');
   await page.getByLabel('Updates').uncheck();
-  await page.waitForFunction(() => [...document.querySelectorAll('#events-list li')].every((row) => row.textContent.includes('live://ticks')));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('#events-list li')].every((row) => row.textContent.includes('live://ticks')),
+  );
   ensure(new URL(page.url()).hash.includes('q=live') && new URL(page.url()).hash.includes('off=updates'), page.url());
 
   await named(page);
@@ -92,7 +94,10 @@ await withBrowser(async (browser) => {
   await phone.page.getByRole('button', { name: 'Close' }).click();
   ensure(await phone.page.locator('#resources').isVisible(), 'and gives it back');
   const ground = await phone.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  ensure(ground.match(/\d+/g).every((part) => Number(part) < 64), `dark is ${ground}`);
+  ensure(
+    ground.match(/\d+/g).every((part) => Number(part) < 64),
+    `dark is ${ground}`,
+  );
   calm(phone.complaints);
 
   await ask('done');
@@ -123,8 +128,22 @@ async function fits(page, what) {
 /** The roles and names that a screen reader has of each view. */
 async function named(page) {
   const expected = {
-    overview: [/heading "Ready" \[level=2\]/, /heading "Needs attention" \[level=3\]/, /table "Providers/, /columnheader "State"/, /rowheader "live"/, /img "In two minutes/],
-    resources: [/search "Resources"/, /searchbox "Filter"/, /radio "Shadowed"/, /table "Resources"/, /columnheader "Provider"/, /link "live:\/\/log"/],
+    overview: [
+      /heading "Ready" \[level=2\]/,
+      /heading "Needs attention" \[level=3\]/,
+      /table "Providers/,
+      /columnheader "State"/,
+      /rowheader "live"/,
+      /img "In two minutes/,
+    ],
+    resources: [
+      /search "Resources"/,
+      /searchbox "Filter"/,
+      /radio "Shadowed"/,
+      /table "Resources"/,
+      /columnheader "Provider"/,
+      /link "live:\/\/log"/,
+    ],
     subscriptions: [/table "Subscriptions"/],
     events: [/group "Kinds"/, /checkbox "Denials"/, /button "Pause"/, /list "Events, the newest first"/],
   };
@@ -135,10 +154,20 @@ async function named(page) {
     // What a view shows first, it shows when its first answer is there.
     for (const pattern of patterns) await has(page, name, pattern);
     const snapshot = await page.locator('body').ariaSnapshot();
-    for (const pattern of [/- banner/, /- main/, /navigation "Views"/, /heading ".*Wharf.*" \[level=1\]/, /status: Live/, /complementary "/, /textbox "URI"/]) {
+    for (const pattern of [
+      /- banner/,
+      /- main/,
+      /navigation "Views"/,
+      /heading ".*Wharf.*" \[level=1\]/,
+      /status: Live/,
+      /complementary "/,
+      /textbox "URI"/,
+    ]) {
       ensure(pattern.test(snapshot), `${name} has no ${pattern}: ${snapshot}`);
     }
-    const nameless = snapshot.split('\n').filter((line) => /- (link|button|textbox|searchbox|checkbox|radio|img|table)(:|$| \[)/.test(line));
+    const nameless = snapshot
+      .split('\n')
+      .filter((line) => /- (link|button|textbox|searchbox|checkbox|radio|img|table)(:|$| \[)/.test(line));
     ensure(nameless.length === 0, `without a name in ${name}: ${nameless.join(', ')}`);
   }
 }

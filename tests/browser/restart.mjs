@@ -29,7 +29,9 @@ await withBrowser(async (browser) => {
   await page.getByRole('link', { name: 'live://log' }).click();
   await says(contents, 'subscribe live://log');
   // That nobody answers meanwhile is all that there is to complain of.
-  const others = complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(text));
+  const others = complaints.filter(
+    (text) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(text),
+  );
   ensure(others.length === 0, others.join('\n'));
   await ask('done');
 });

@@ -25,9 +25,23 @@ await withBrowser(async (browser) => {
 
   const texts = await page.evaluate(async () => {
     const { harmless } = await import('/page/text.js');
-    return ['paypal\u200d.com', '\u0646\u0627\u0645\u0647\u200c\u0627\u06cc', '\ud83d\udc68\u200d\ud83d\udcbb\u2764\ufe0f', '\ud83d', 'x'.repeat(400), `${'x'.repeat(299)}\ud83d\ude00`].map((text) => harmless(text));
+    return [
+      'paypal\u200d.com',
+      '\u0646\u0627\u0645\u0647\u200c\u0627\u06cc',
+      '\ud83d\udc68\u200d\ud83d\udcbb\u2764\ufe0f',
+      '\ud83d',
+      'x'.repeat(400),
+      `${'x'.repeat(299)}\ud83d\ude00`,
+    ].map((text) => harmless(text));
   });
-  const expected = ['paypal\u27e8U+200D\u27e9.com', '\u0646\u0627\u0645\u0647\u200c\u0627\u06cc', '\ud83d\udc68\u200d\ud83d\udcbb\u2764\ufe0f', '\u27e8U+D83D\u27e9', `${'x'.repeat(300)}\u2026`, `${'x'.repeat(299)}\u2026`];
+  const expected = [
+    'paypal\u27e8U+200D\u27e9.com',
+    '\u0646\u0627\u0645\u0647\u200c\u0627\u06cc',
+    '\ud83d\udc68\u200d\ud83d\udcbb\u2764\ufe0f',
+    '\u27e8U+D83D\u27e9',
+    `${'x'.repeat(300)}\u2026`,
+    `${'x'.repeat(299)}\u2026`,
+  ];
   ensure(JSON.stringify(texts) === JSON.stringify(expected), texts);
 
   const wrong = await page.evaluate(async () => {
@@ -35,7 +49,10 @@ await withBrowser(async (browser) => {
     const cases = [
       ['{}', '{}'],
       ['[ ]', '[]'],
-      ['{"a":[1,2,{"b":null}],"c":"x,y:{}[]\\"\\\\"}', '{\n  "a": [\n    1,\n    2,\n    {\n      "b": null\n    }\n  ],\n  "c": "x,y:{}[]\\"\\\\"\n}'],
+      [
+        '{"a":[1,2,{"b":null}],"c":"x,y:{}[]\\"\\\\"}',
+        '{\n  "a": [\n    1,\n    2,\n    {\n      "b": null\n    }\n  ],\n  "c": "x,y:{}[]\\"\\\\"\n}',
+      ],
       ['[1.0e400,-0,12345678901234567890.10]', '[\n  1.0e400,\n  -0,\n  12345678901234567890.10\n]'],
       ['{"a":1,"a":2}', '{\n  "a": 1,\n  "a": 2\n}'],
       [' "\\u0041" ', '"\\u0041"'],
@@ -73,7 +90,15 @@ await withBrowser(async (browser) => {
       const { marks, gone } = changed(old.split(' '), now.split(' '));
       return `${[...marks].join()}/${gone}`;
     };
-    return [of('a b c', 'a b c'), of('a b c', 'a x c'), of('a b', 'a b c d'), of('a b c', 'c'), of('a b', 'b a'), of('a a', 'a a a'), of('x', 'y z')];
+    return [
+      of('a b c', 'a b c'),
+      of('a b c', 'a x c'),
+      of('a b', 'a b c d'),
+      of('a b c', 'c'),
+      of('a b', 'b a'),
+      of('a a', 'a a a'),
+      of('x', 'y z'),
+    ];
   });
   ensure(marks.join(' ') === '/0 1/1 2,3/0 /2 /0 2/0 0,1/1', marks);
   calm(complaints);

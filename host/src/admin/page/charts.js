@@ -136,7 +136,11 @@ export class Charts {
     all.sort((a, b) => a - b);
     const [middle, high] = all.length ? [took(quantile(all, 0.5)), took(quantile(all, 0.95))] : [];
     say(this.times.now, all.length ? `${middle}, 95 % within ${high}` : 'no call yet');
-    set(this.times.picture, 'aria-label', all.length ? `In two minutes half of the calls took ${middle} at most, 95 % ${high} at most` : 'No call yet');
+    set(
+      this.times.picture,
+      'aria-label',
+      all.length ? `In two minutes half of the calls took ${middle} at most, 95 % ${high} at most` : 'No call yet',
+    );
   }
 }
 

@@ -121,11 +121,18 @@ export class Contents {
     this.element.replaceChildren(
       ...parts.map((part, index) => {
         const uri = many ? el('h3', {}, `Part ${index + 1} `, el('code', {}, harmless(contents[index].uri ?? ''))) : null;
-        return el('section', { class: 'part', 'aria-label': many ? `Part ${index + 1}` : 'Contents' }, uri, el('p', { class: 'kind' }, part.note), part.view);
+        return el(
+          'section',
+          { class: 'part', 'aria-label': many ? `Part ${index + 1}` : 'Contents' },
+          uri,
+          el('p', { class: 'kind' }, part.note),
+          part.view,
+        );
       }),
     );
     if (parts.length === 0) this.element.append(el('p', { class: 'none' }, 'It holds nothing.'));
-    if (contents.length > PARTS_LIMIT) this.element.append(el('p', { class: 'none' }, `${number(contents.length - PARTS_LIMIT, 'more part')}, not shown`));
+    if (contents.length > PARTS_LIMIT)
+      this.element.append(el('p', { class: 'none' }, `${number(contents.length - PARTS_LIMIT, 'more part')}, not shown`));
     const marks = parts.reduce((sum, part) => sum + part.marks, 0);
     const gone = parts.reduce((sum, part) => sum + part.gone, 0);
     if (old.length === 0) return 'new';

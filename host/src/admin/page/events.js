@@ -50,10 +50,17 @@ function told(kind, data) {
       return { of, what: 'its lists changed' };
     case 'loaded': {
       const holds = `${number(data.resources, 'resource')}, ${number(data.templates, 'template')}`;
-      return { of, what: `${data.replaced ? `replaced by generation ${data.generation}` : 'loaded'} in ${count(data.tookMs)} ms: ${holds}` };
+      return {
+        of,
+        what: `${data.replaced ? `replaced by generation ${data.generation}` : 'loaded'} in ${count(data.tookMs)} ms: ${holds}`,
+      };
     }
     case 'refused':
-      return { of, what: `refused${data.serving ? ', the last good version goes on serving' : ''}: ${harmless(data.reason, 1000)}`, bad: true };
+      return {
+        of,
+        what: `refused${data.serving ? ', the last good version goes on serving' : ''}: ${harmless(data.reason, 1000)}`,
+        bad: true,
+      };
     case 'restored':
       return { of, what: 'its file is again what is served' };
     case 'gone':
@@ -143,7 +150,10 @@ export class Events {
     const { q, off } = this.route;
     const from = this.paused ?? this.all();
     const fitting = from.filter((event) => !off.has(event.group) && (!q || this.textOf(event).includes(q)));
-    place(this.list, fitting.slice(0, SHOWN).map((event) => (event.element ??= this.row(event))));
+    place(
+      this.list,
+      fitting.slice(0, SHOWN).map((event) => (event.element ??= this.row(event))),
+    );
     byId('events-none').hidden = fitting.length > 0;
     say(byId('events-none'), from.length === 0 ? 'Nothing has happened since this page was opened.' : 'No event fits.');
     const more = fitting.length > SHOWN ? `the newest ${count(SHOWN)} of ${count(fitting.length)}` : number(fitting.length, 'event');

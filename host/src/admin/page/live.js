@@ -103,7 +103,11 @@ export class Live {
   }
 
   take(stream, text) {
-    const field = (name) => text.split('\n').find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+    const field = (name) =>
+      text
+        .split('\n')
+        .find((line) => line.startsWith(`${name}: `))
+        ?.slice(name.length + 2);
     const [kind, data] = [field('event'), field('data')];
     if (!kind || !data) return;
     const said = JSON.parse(data);

@@ -36,7 +36,8 @@ function matters({ providers }) {
     const of = () => el('bdi', { class: 'of' }, harmless(provider.name));
     const wrong = trouble(provider);
     const bad = provider.state !== 'serving' && provider.state !== 'loading';
-    if (wrong) wrongs.push({ key: `${provider.name} ${wrong}`, make: () => el('li', { class: bad ? 'bad' : null }, el('p', {}, of(), ' ', wrong)) });
+    if (wrong)
+      wrongs.push({ key: `${provider.name} ${wrong}`, make: () => el('li', { class: bad ? 'bad' : null }, el('p', {}, of(), ' ', wrong)) });
     for (const { line, times } of provider.denied) {
       const said = `was denied, ${number(times, 'time')}, what this would allow:`;
       const make = () => el('li', {}, el('p', {}, of(), ' ', el('span', { class: 'times' }, said)), allowance(provider.name, line));
@@ -89,7 +90,7 @@ export class Overview {
   lost(since) {
     set(byId('lead'), 'data-state', 'wait');
     say(byId('headline'), 'Not connected');
-    say(byId('why'), `since ${moment(since)}. What is below is what the host said last; the page tries again by itself.`);
+    say(byId('why'), `Since ${moment(since)}. What is below is what the host said last; the page tries again by itself.`);
     document.title = 'Not connected \u00b7 Wharf';
   }
 }
@@ -106,7 +107,8 @@ function why({ ready, notReady, providers, started, uptimeSeconds }) {
   }
   const required = providers.filter((provider) => provider.required).length;
   const idle = providers.filter((provider) => !serves(provider)).length;
-  const spared = idle === 1 ? '1 provider does not serve, and is not required.' : `${count(idle)} providers do not serve, none of them required.`;
+  const spared =
+    idle === 1 ? '1 provider does not serve, and is not required.' : `${count(idle)} providers do not serve, none of them required.`;
   const serving = idle === 0 ? 'Every provider serves.' : spared;
   return `${idle > 0 && required > 0 ? 'All that is required serves. ' : ''}${serving} ${since}`;
 }

@@ -106,7 +106,8 @@ function closed(uri) {
   resources.rows.draw();
   subscriptions.rows.draw();
   const rows = { resources, subscriptions }[route.view]?.rows;
-  const back = rows?.find(uri)?.querySelector('a, button') ?? (opener?.from?.isConnected ? opener.from : null) ?? byId(route.view).querySelector('h2');
+  const back =
+    rows?.find(uri)?.querySelector('a, button') ?? (opener?.from?.isConnected ? opener.from : null) ?? byId(route.view).querySelector('h2');
   back.focus({ preventScroll: true });
   opener = null;
 }

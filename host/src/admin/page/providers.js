@@ -21,18 +21,29 @@ const FACTS = [
   ['Holds', ({ resources, templates }) => `${number(resources, 'resource')}, ${number(templates, 'template')}`],
   ['Subscriptions', ({ subscriptions }) => count(subscriptions)],
   ['Memory', ({ memoryBytes, memoryLimitBytes }) => memoryBytes !== null && `${bytes(memoryBytes)} of ${bytes(memoryLimitBytes)}`],
-  ['Queue', ({ queue, direct }) => !direct && `${number(queue.reads, 'read')}, ${number(queue.controls, 'control')}, ${number(queue.webhooks, 'webhook')}`],
+  [
+    'Queue',
+    ({ queue, direct }) =>
+      !direct && `${number(queue.reads, 'read')}, ${number(queue.controls, 'control')}, ${number(queue.webhooks, 'webhook')}`,
+  ],
   ['Calls', ({ calls }) => counted(calls)],
   [
     'Last error',
-    ({ lastError: last }) => last && `${moment(last.at)}: ${harmless(last.call)} ended ${harmless(last.kind)}: ${harmless(last.message, 1000)}`,
+    ({ lastError: last }) =>
+      last && `${moment(last.at)}: ${harmless(last.call)} ended ${harmless(last.kind)}: ${harmless(last.message, 1000)}`,
   ],
   ['Denied', ({ denied, deniedOthers }) => deniedSaid(denied, deniedOthers)],
 ];
 
 function counted(calls) {
   const made = Object.entries(calls).filter(([, times]) => times > 0);
-  return made.length > 0 && made.sort((a, b) => b[1] - a[1]).map(([outcome, times]) => `${count(times)} ${harmless(outcome)}`).join(', ');
+  return (
+    made.length > 0 &&
+    made
+      .sort((a, b) => b[1] - a[1])
+      .map(([outcome, times]) => `${count(times)} ${harmless(outcome)}`)
+      .join(', ')
+  );
 }
 
 function deniedSaid(denied, others) {
@@ -48,7 +59,11 @@ class Row {
   constructor(name, toggle) {
     this.name = name;
     const id = `provider-${(Row.made = (Row.made ?? 0) + 1)}`;
-    this.button = el('button', { type: 'button', class: 'more', 'aria-expanded': 'false', 'aria-controls': id }, el('bdi', {}, harmless(name)));
+    this.button = el(
+      'button',
+      { type: 'button', class: 'more', 'aria-expanded': 'false', 'aria-controls': id },
+      el('bdi', {}, harmless(name)),
+    );
     this.button.addEventListener('click', () => toggle(name));
     this.badge = el('span', { class: 'badge', hidden: true }, 'required');
     this.state = el('span', { class: 'mood' });
@@ -75,7 +90,11 @@ class Row {
       const line = el('div', {}, el('dt', {}, label), shown);
       return { line, shown, value };
     });
-    const facts = el('dl', { class: 'facts' }, this.facts.map(({ line }) => line));
+    const facts = el(
+      'dl',
+      { class: 'facts' },
+      this.facts.map(({ line }) => line),
+    );
     this.details = el('tr', { class: 'details', id, hidden: true }, el('td', { colspan: 7 }, facts));
   }
 
@@ -109,10 +128,20 @@ export class Providers {
     this.open = null;
     this.last = [];
     this.toggle = (name) => go({ provider: this.open === name ? null : name }, true);
-    const head = [['Provider'], ['State'], ['Resources', 'number wide'], ['Calls', 'number calls'], ['Errors', 'number'], ['Memory', 'wide'], ['Queue', 'number wide']];
+    const head = [
+      ['Provider'],
+      ['State'],
+      ['Resources', 'number wide'],
+      ['Calls', 'number calls'],
+      ['Errors', 'number'],
+      ['Memory', 'wide'],
+      ['Queue', 'number wide'],
+    ];
     this.body = el('tbody');
     const heads = head.map(([name, kind]) => el('th', { scope: 'col', class: kind }, name));
-    byId('providers').append(el('table', { class: 'providers', 'aria-labelledby': 'providers-title' }, el('thead', {}, el('tr', {}, heads)), this.body));
+    byId('providers').append(
+      el('table', { class: 'providers', 'aria-labelledby': 'providers-title' }, el('thead', {}, el('tr', {}, heads)), this.body),
+    );
   }
 
   /** Opens the details of this provider, and closes the others. */
@@ -130,6 +159,9 @@ export class Providers {
       kept.set(provider.name, row);
     }
     this.rows = kept;
-    place(this.body, [...kept.values()].flatMap(({ element, details }) => [element, details]));
+    place(
+      this.body,
+      [...kept.values()].flatMap(({ element, details }) => [element, details]),
+    );
   }
 }

@@ -81,7 +81,14 @@ export class Reader {
     say(this.title, entry ? harmless(entry.title || entry.name) : 'Reader');
     const facts = [
       ['Provider', entry?.provider && harmless(entry.provider)],
-      ['Goes before', entry?.shadowed.length > 0 && entry.shadowed.slice(0, 10).map((name) => harmless(name, 100)).join(', ')],
+      [
+        'Goes before',
+        entry?.shadowed.length > 0 &&
+          entry.shadowed
+            .slice(0, 10)
+            .map((name) => harmless(name, 100))
+            .join(', '),
+      ],
       ['About', entry?.description && harmless(entry.description, 1000)],
       ['Type', entry?.mimeType && harmless(entry.mimeType, 100)],
       ['Size', Number.isFinite(entry?.size) && bytes(entry.size)],
@@ -102,7 +109,9 @@ export class Reader {
   heard(kind, { uri, provider }) {
     if (this.uri === null) return;
     const mayBe = this.owner === null || this.owner === provider;
-    if (kind === 'updated' ? uri === this.uri || (uri === null && mayBe) : ['loaded', 'restored', 'gone', 'up', 'list-changed'].includes(kind)) {
+    if (
+      kind === 'updated' ? uri === this.uri || (uri === null && mayBe) : ['loaded', 'restored', 'gone', 'up', 'list-changed'].includes(kind)
+    ) {
       this.read();
     }
   }

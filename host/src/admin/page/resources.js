@@ -49,19 +49,35 @@ export class Resources {
   }
 
   owner({ provider, shadowed }) {
-    const others = shadowed.length > 0 && el('span', { class: 'shadowed' }, `before ${shadowed.slice(0, 5).map((name) => harmless(name, 60)).join(', ')}`);
+    const others =
+      shadowed.length > 0 &&
+      el(
+        'span',
+        { class: 'shadowed' },
+        `before ${shadowed
+          .slice(0, 5)
+          .map((name) => harmless(name, 60))
+          .join(', ')}`,
+      );
     return el('div', { class: 'two' }, owner(provider), others);
   }
 
   type({ mimeType, size }) {
-    return el('div', { class: 'two' }, el('span', {}, mimeType ? harmless(mimeType, 80) : '\u2013'), Number.isFinite(size) && size !== null ? el('span', {}, bytes(size)) : null);
+    return el(
+      'div',
+      { class: 'two' },
+      el('span', {}, mimeType ? harmless(mimeType, 80) : '\u2013'),
+      Number.isFinite(size) && size !== null ? el('span', {}, bytes(size)) : null,
+    );
   }
 
   /** A new list came. */
   set({ resources, templates }) {
     const of = (entry) => ({
       entry,
-      says: [entry.uri ?? entry.uriTemplate, entry.name, entry.title, entry.description, entry.mimeType, entry.provider].map((text) => text ?? ''),
+      says: [entry.uri ?? entry.uriTemplate, entry.name, entry.title, entry.description, entry.mimeType, entry.provider].map(
+        (text) => text ?? '',
+      ),
     });
     const [listed, templated] = [resources.map(of), templates.map(of)];
     const shadowed = [...listed, ...templated].filter(({ entry }) => entry.shadowed.length > 0);
@@ -98,7 +114,11 @@ export class Subscriptions {
       label: 'Subscriptions',
       columns: [{ name: 'Resource' }, { name: 'Provider', class: 'owner' }, { name: 'Listeners', class: 'number listeners' }],
       cells: ({ uri, provider, listeners, own }) => [
-        el('div', { class: 'two' }, el('a', { class: 'uri', href: `#subscriptions?${new URLSearchParams({ read: uri })}`, 'data-read': uri }, harmless(uri, 600))),
+        el(
+          'div',
+          { class: 'two' },
+          el('a', { class: 'uri', href: `#subscriptions?${new URLSearchParams({ read: uri })}`, 'data-read': uri }, harmless(uri, 600)),
+        ),
         el('div', { class: 'two' }, provider === null ? [owner(null), el('span', {}, 'pending until somebody has it')] : owner(provider)),
         el('div', { class: 'two' }, el('span', {}, count(listeners)), own && el('span', {}, 'with this page')),
       ],
