@@ -93,7 +93,8 @@ async function policy(page) {
     document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => violated.push(effectiveDirective));
     const heard = (directive) =>
       new Promise((resolve) => {
-        const look = () => (violated.some((one) => one.startsWith(directive)) ? resolve() : setTimeout(look, 5));
+        const look = () => violated.some((one) => one.startsWith(directive)) && resolve();
+        document.addEventListener('securitypolicyviolation', look);
         look();
       });
     const refused = (work) => {

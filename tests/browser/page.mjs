@@ -1,6 +1,6 @@
 // Loads, says what there is, shows an update as it comes, and fits on a phone.
 
-import { ask, calm, ensure, isLive, open, read, says, view, withBrowser } from './harness.mjs';
+import { LIMIT_MS, ask, calm, ensure, isLive, open, read, says, view, withBrowser } from './harness.mjs';
 
 /** What the test writes. */
 const NOTE = 'file:///docs/note.txt';
@@ -93,6 +93,10 @@ await withBrowser(async (browser) => {
   ensure(await phone.page.locator('main').isHidden(), 'the reader has the whole of a phone');
   await phone.page.getByRole('button', { name: 'Close' }).click();
   ensure(await phone.page.locator('#resources').isVisible(), 'and gives it back');
+  await phone.page.evaluate(() => (location.hash = '#resources?read=x%3A%2F%2Fjson'));
+  await says(phone.page.locator('#reader-contents'), 'deep');
+  await view(phone.page, 'Events');
+  await phone.page.locator('#events').waitFor();
   const ground = await phone.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   ensure(
     ground.match(/\d+/g).every((part) => Number(part) < 64),
@@ -173,10 +177,11 @@ async function named(page) {
 }
 
 async function has(page, name, pattern) {
-  for (let tries = 0; ; tries++) {
+  const until = Date.now() + LIMIT_MS;
+  for (;;) {
     const snapshot = await page.locator('body').ariaSnapshot();
     if (pattern.test(snapshot)) return;
-    ensure(tries < 100, `${name} has no ${pattern}: ${snapshot}`);
+    ensure(Date.now() < until, `${name} has no ${pattern}: ${snapshot}`);
     await page.evaluate(() => new Promise((next) => requestAnimationFrame(next)));
   }
 }

@@ -1,6 +1,6 @@
 //! The status page in a browser: the programs of `tests/browser/`, each against a host of its own.
 
-use std::process::Stdio;
+use std::{process::Stdio, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
 use tokio::{
@@ -9,11 +9,15 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
     sync::{Semaphore, SemaphorePermit},
     task::JoinHandle,
+    time::timeout,
 };
 use wharf_tests::{Hooks, Host, Setup, root, within};
 
 /// Browsers at a time: each has several processes, and a small machine two cores.
 static TURNS: Semaphore = Semaphore::const_new(2);
+
+/// One step of a program: some dozen waits, each of which takes a moment, or a while where much else is going on.
+const STEP_LIMIT: Duration = Duration::from_secs(240);
 
 const ADMIN: &str = "[server]\nadmin = \"127.0.0.1:0\"\n";
 /// No timers: it changes when it is told to.
@@ -58,8 +62,8 @@ impl Program {
 
     /// What it asks for next. It is told that this is done by [`Program::answer`].
     async fn asks(&mut self) -> Result<String> {
-        let asked = within(self.name, async { Ok(self.asks.next_line().await?) }).await?;
-        match asked {
+        let asked = timeout(STEP_LIMIT, self.asks.next_line()).await.with_context(|| format!("{}.mjs hangs", self.name))?;
+        match asked? {
             Some(asked) => Ok(asked),
             None => bail!("{}.mjs failed: {}", self.name, within("its end", async { Ok((&mut self.complaint).await?) }).await?),
         }

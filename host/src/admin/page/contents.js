@@ -170,7 +170,7 @@ function part({ mimeType, text, blob }, title, old, urls) {
 function lines({ kind, text }, old) {
   const { lines, left } = bounded(text);
   const { marks, gone } = old?.lines ? changed(old.lines, lines) : { marks: new Set(), gone: 0 };
-  const view = el('pre', { class: 'text', tabindex: 0 });
+  const view = el('pre', { class: 'text' });
   // Lines in a row that are alike are one element.
   let plainLines = [];
   const flush = () => {

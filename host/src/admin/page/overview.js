@@ -48,7 +48,7 @@ function matters({ providers }) {
 }
 
 export class Overview {
-  constructor(go) {
+  constructor() {
     this.rows = new Map();
     this.all = false;
     this.status = null;
@@ -58,7 +58,7 @@ export class Overview {
     });
     this.figures = FIGURES.map(([name, value, view]) => {
       const shown = el('strong', {}, '\u2013');
-      byId('figures').append(el('li', {}, el('a', { href: go.to({ view }) }, shown, ' ', el('span', {}, name))));
+      byId('figures').append(el('li', {}, el('a', { href: `#${view}`, 'data-view': view }, shown, ' ', el('span', {}, name))));
       return (status) => say(shown, value(status));
     });
   }

@@ -58,7 +58,7 @@ function go(changes, quietly = false) {
 /** The fragment of it: another view begins without what was filtered, and keeps what is open. */
 go.to = (target) => written({ read: route.read, ...target });
 
-const overview = new Overview(go);
+const overview = new Overview();
 const providers = new Providers(go);
 const resources = new Resources(go);
 const subscriptions = new Subscriptions(go);
@@ -71,9 +71,10 @@ function show(moved = true) {
   const before = route;
   route = parse(location.hash);
   for (const view of VIEWS) byId(view).hidden = view !== route.view;
-  for (const link of document.querySelectorAll('#views a')) {
-    set(link, 'aria-current', link.dataset.view === route.view ? 'page' : null);
-    set(link, 'href', go.to({ view: link.dataset.view }));
+  for (const link of document.querySelectorAll('a[data-view]')) {
+    // On a phone the reader has all of the screen, and another view takes its place.
+    set(link, 'href', go.to({ view: link.dataset.view, ...(narrow() ? { read: null } : {}) }));
+    if (link.closest('nav')) set(link, 'aria-current', link.dataset.view === route.view ? 'page' : null);
   }
   const [open, was] = [route, before].map(({ read, template }) => read ?? template);
   if (open !== null && was === null) opener = { y: scrollY, from: document.activeElement };

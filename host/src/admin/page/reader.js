@@ -3,13 +3,15 @@
 // Invariants: one read is under way at a time, and the last wish is always followed by a read; an answer for another resource than the one
 // that is open now is not shown; what was shown stays until there is something newer.
 
-import { byId, el, place, say, throttled } from './dom.js';
+import { byId, el, place, say, set, throttled } from './dom.js';
 import { Contents } from './contents.js';
 import { ask } from './live.js';
 import { bytes, harmless, moment, span } from './text.js';
 
 /** As often as it is read, however fast it changes. */
 const READ_MS = 250;
+/** A change so soon after another one is shown, and not read out. */
+const QUIET_MS = 10_000;
 
 export class Reader {
   /** `entry(uri)` is what the list says of a resource. */
@@ -21,6 +23,7 @@ export class Reader {
     this.unwatched = null;
     this.shownAt = null;
     this.changed = null;
+    this.changedAt = 0;
     this.element = byId('reader');
     this.title = byId('reader-title');
     this.field = byId('reader-uri');
@@ -51,6 +54,7 @@ export class Reader {
     this.unwatched = null;
     this.shownAt = null;
     this.changed = null;
+    this.changedAt = 0;
     this.contents.clear();
     byId('reader-facts').replaceChildren();
     this.element.classList.remove('failed');
@@ -141,7 +145,12 @@ export class Reader {
     const entry = this.entry(uri);
     const news = this.contents.show(answer.contents, entry?.title || entry?.name || uri);
     this.shownAt = time;
-    if (!first && news) this.changed = `Changed at ${time}: ${news}`;
+    if (!first && news) {
+      // What changes all the time is not read out each time.
+      set(byId('reader-state'), 'aria-live', Date.now() - this.changedAt < QUIET_MS ? 'off' : 'polite');
+      this.changedAt = Date.now();
+      this.changed = `Changed at ${time}: ${news}`;
+    }
     say(byId('reader-state'), this.changed ?? `Read at ${time}${this.unwatched ? '' : ', and followed'}`);
   }
 }
