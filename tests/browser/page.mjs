@@ -79,7 +79,7 @@ await withBrowser(async (browser) => {
   await named(page);
   calm(complaints);
 
-  // Of two hosts of 320 px, in the dark.
+  // On a phone of 320 px, in the dark.
   const phone = await open(browser, { viewport: { width: 320, height: 640 }, colorScheme: 'dark', fragment: '#overview?provider=live' });
   await isLive(phone.page);
   for (const name of VIEWS) {
