@@ -245,7 +245,7 @@ impl Host {
     ///
     /// # Errors
     /// It does not die.
-    pub(crate) async fn kill(mut self) -> Result<Dead> {
+    pub async fn kill(mut self) -> Result<Dead> {
         within("the host's death", async { Ok(self.child.kill().await?) }).await?;
         Ok(Dead { folder: self.folder, address: self.address, user: self.user })
     }
@@ -312,14 +312,22 @@ fn handed_over(binary: &Path, folder: &Path, user: u32) -> Result<PathBuf> {
 }
 
 /// What a host was started with that has been killed.
-pub(crate) struct Dead {
+pub struct Dead {
     folder: TempDir,
     address: String,
     user: Option<u32>,
 }
 
 impl Dead {
+    /// The folder with its wharf.toml and its plugins folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Starts it anew at the same address.
+    ///
+    /// # Errors
+    /// As [`Setup::start`].
     pub async fn start(self) -> Result<Host> {
         Host::run(self.folder, &self.address, self.user).await
     }

@@ -24,7 +24,7 @@ pub use client::{Listener, Session, call, call_at, listen, refused, stall};
 pub use command::{Output, wharf};
 pub use dialogue::{Dialogue, Transport, dialogues};
 pub use hook::{Answer, Hooks, hook, mac};
-pub use host::{Host, Setup};
+pub use host::{Dead, Host, Setup};
 pub use http::{Events, Stalled};
 pub use lab::{LAB_DELAY, Played, full_round, lab, play_under_lab};
 pub use pattern::matches;

@@ -4,6 +4,7 @@
 //! limit, so that a task fails instead of hanging.
 
 mod bench;
+mod browser;
 mod clients;
 mod compatibility;
 mod conformance;
@@ -35,7 +36,7 @@ Usage: cargo xtask TASK
   guests --dir DIR [--to DIR] build the provider in DIR, and put it into plugins/ or the folder named
   tools LANGUAGE [COMMAND]    run a command with a language's tools, which are installed first; without a command, print what to set
                               so that they are found
-  clients                     install the MCP clients of the end-to-end tests
+  clients                     install the MCP clients and the browser of the end-to-end tests
   compatibility               write COMPATIBILITY.md, from what the clients' rounds in the last test run left
   conformance                 MCP's official conformance suite against the host
   fuzz [TARGET] [--seconds N] search for input that breaks a promise (60 s for each target), from fuzz/corpus on
@@ -142,7 +143,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Tools { language, command } if command.is_empty() => languages::print_environment(&repo, language)?,
         Task::Tools { language, command } => languages::with_tools(&repo, language, &command)?,
         Task::Guest { dir, to } => guests::build_one(&repo, Choice::from_user(None)?, &dir, to.as_deref())?,
-        Task::Clients => clients::install(&repo)?,
+        Task::Clients => browser::install_with_clients(&repo)?,
         Task::Compatibility => compatibility::write(&repo)?,
         Task::Conformance => conformance::build_and_run(&repo)?,
         Task::Bench(what) => what.run(&repo)?,

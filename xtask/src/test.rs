@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    clients, compatibility, conformance, guests, languages,
+    browser, compatibility, conformance, guests, languages,
     repo::{RUST_SDK, Repo},
     run,
     toolchain::Choice,
@@ -31,7 +31,7 @@ static STEPS: [Step; 10] = [
     Step { name: "fmt", what: "formatting of the host, the tests and the guests", run: fmt },
     Step { name: "clippy", what: "lints, each an error", run: clippy },
     Step { name: "guests", what: "the components in Rust of plugins/ and tests/", run: build_guests },
-    Step { name: "clients", what: "the MCP clients of the end-to-end tests", run: clients::install },
+    Step { name: "clients", what: "the MCP clients and the browser of the end-to-end tests", run: browser::install_with_clients },
     Step { name: "build", what: "the host that the end-to-end tests start", run: build },
     Step { name: "languages", what: "the components in other languages, and their own tests", run: build_languages },
     Step { name: "test", what: "unit, property and end-to-end tests", run: test },

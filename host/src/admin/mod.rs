@@ -38,6 +38,9 @@
 //! of what the file held. Of direct registrations (`direct`) only the name, the state, the numbers of resources and templates and the
 //! subscriptions are known; the rest is 0 or `null`.
 //!
+//! # `GET /`, `GET /page/…`
+//! The page, at an address of its own only; see [`page`].
+//!
 //! # `GET /healthz`, `GET /readyz`
 //! Text. `/healthz` is 200 as soon as the host serves. `/readyz` is 200 when every provider that wharf.toml marks `required = true` serves, and
 //! the host has looked once which there are; else 503, with the names. One whose newest version was refused serves, as long as the last good
@@ -99,6 +102,7 @@ mod answer;
 mod denials;
 mod feed;
 pub mod metrics;
+mod page;
 mod resources;
 mod service;
 mod status;
@@ -211,7 +215,7 @@ impl Admin {
             READ_PATH => self.read(values(query, "uri").next().as_deref()).await,
             EVENTS_PATH => self.events(values(query, "watch").map(Into::into).collect()).await,
             GRANTS_PATH => answer::json(StatusCode::OK, &self.grants()),
-            _ => answer::text(StatusCode::NOT_FOUND, "there is nothing at this path\n".into()),
+            _ => page::answer(path).unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "there is nothing at this path\n".into())),
         }
     }
 

@@ -55,6 +55,7 @@ impl Voice {
     /// Where status and metrics are, if they have an address of their own.
     pub(super) fn admin(self, address: Option<SocketAddr>) {
         let Some(address) = address else { return };
+        self.say(&format!("Status page at http://{address}/"));
         self.say(&format!("Status and metrics at http://{address}{STATUS_PATH}"));
         if !address.ip().to_canonical().is_loopback() {
             self.warn(&format!("whoever reaches {address} sees what this host serves: keep it from others (wharf.toml: [server] admin)"));

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+pub use packages::apt_get;
 
 use crate::{repo::Repo, run};
 

@@ -146,7 +146,8 @@ fn install_debian_packages() -> Result<()> {
     Ok(())
 }
 
-fn apt_get() -> Result<Command> {
+/// `apt-get` as root, if this user may be that without being asked.
+pub fn apt_get() -> Result<Command> {
     let root = run::output(Command::new("id").arg("-u"), ASK_LIMIT)?.trim() == "0";
     let mut command = if root {
         Command::new("apt-get")
