@@ -49,7 +49,7 @@ pub(crate) use pump::pump;
 use self::{direct::Direct, hooks::Webhooks};
 use crate::{
     admin::{Admin, AdminService, AtMain},
-    catalog::{Caller, Catalog},
+    catalog::{Caller, Catalog, View},
     mcp::{Server, pipe::Local},
     plugins::{Loader, Plan},
     provider::{
@@ -145,7 +145,7 @@ impl Host {
 
     /// Whether somebody lists this URI, or has a template for it.
     pub async fn has(&self, uri: &str) -> bool {
-        self.catalog.loaded_for(&[uri.into()]).await;
+        self.catalog.loaded_for(&View::Everything, &[uri.into()]).await;
         !self.catalog.snapshot().candidates(uri).is_empty()
     }
 
