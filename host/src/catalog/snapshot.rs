@@ -16,7 +16,7 @@ pub struct Merged {
     /// Raised at each change of what is below. No two lists of one catalog have the same.
     pub number: u64,
     /// Whose callers see it.
-    pub(super) view: View,
+    pub view: View,
     /// Each URI once.
     pub resources: Vec<Arc<ResourceInfo>>,
     /// Each template once.
