@@ -2,16 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::laws_driven::{Host, next, updated, waits};
 use crate::{
-    catalog::{Caller, View},
+    catalog::{Caller, Position, Rules, View},
     provider::{
         Occurrence, Source,
         memory::{Memory, live},
     },
-    subscriptions::{Listener, Notice, SUBSCRIPTION_BYTES, SUBSCRIPTIONS_PER_LISTENER, Subscribed},
+    subscriptions::{
+        LimitError, Listener, Notice, SUBSCRIPTION_BYTES, SUBSCRIPTIONS_PER_LISTENER, Subscribed, reducer::Reducer, sights::Sights,
+    },
 };
 
 const A: &str = "x://a";
@@ -121,11 +123,9 @@ async fn a_view_that_comes_while_the_provider_is_being_told_has_it_asked_again_a
 async fn an_instance_that_came_back_is_asked_once_for_all_views_which_are_all_told() {
     let (host, [first, _]) = world().await;
     let listeners = [subscribed(&host, Caller::anyone()).await, subscribed(&host, of(&["p1"])).await];
-    let (mut shelf, announcer) = (first.shelf.lock(), &first.announcer);
-    announcer.announce(Occurrence::Down);
-    announcer.announce(Occurrence::Up);
-    shelf.watched.clear();
-    drop(shelf);
+    first.announcer.announce(Occurrence::Down);
+    first.announcer.announce(Occurrence::Up);
+    first.shelf.lock().watched.clear();
     host.pump();
     for listener in &listeners {
         assert_eq!(next(listener).await, updated(A));
@@ -168,13 +168,34 @@ async fn law_8_a_listener_is_told_of_the_list_that_it_sees_and_of_no_other() {
 #[tokio::test(start_paused = true)]
 async fn all_views_share_what_subscriptions_may_take() {
     let (host, _) = world().await;
-    let uri = |n: usize| -> Arc<str> { format!("x://{n}/{}", "a".repeat(8_000)).into() };
-    let count = SUBSCRIPTIONS_PER_LISTENER / 2;
-    let (one, other) = (host.subscriptions.listen(Caller::anyone(), false), host.subscriptions.listen(of(&["p1"]), false));
-    one.subscribe((0..count).map(uri).collect()).await.unwrap();
-    let error = other.subscribe((0..count).map(uri).collect()).await.unwrap_err().to_string();
-    assert!(error.contains(&SUBSCRIPTION_BYTES.to_string()), "{error}");
-    drop(one);
-    host.rest().await;
-    other.subscribe((0..count).map(uri).collect()).await.unwrap();
+    let mut sights = Sights::new(host.catalog.clone());
+    let uris: Vec<Arc<str>> = (0..SUBSCRIPTIONS_PER_LISTENER / 2).map(|n| format!("x://{n}/{}", "a".repeat(8_000)).into()).collect();
+    let views = [sights.join(&View::Everything), sights.join(of(&["p1"]).view())];
+    let mut subscribe = |listener: usize| {
+        let subscribe = |reducer: &mut Reducer| {
+            reducer.join(listener as u64);
+            reducer.subscribe(listener as u64, &uris)
+        };
+        let entered = sights.with_budget(views[listener], subscribe).unwrap();
+        sights.with(views[1 - listener], |reducer| reducer.leave(1 - listener as u64));
+        entered
+    };
+    assert_eq!(subscribe(0), Ok(()));
+    assert_eq!(subscribe(1), Err(LimitError { cap: SUBSCRIPTION_BYTES, of: "bytes of subscriptions in the whole host" }));
+    assert_eq!(subscribe(1), Ok(()), "the other has left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscribe_waits_for_no_provider_that_its_caller_does_not_see() {
+    let host = Host::new();
+    let provider = Memory::new(2, &host.queue, live());
+    provider.put(A, "");
+    let position = |slot: u32| Position { slot, name: format!("p{slot}").into(), rules: Rules::default() };
+    host.catalog.arrange(false, vec![position(1), position(2)]);
+    host.load(&provider).await;
+    let start = Instant::now();
+    let _listener = subscribed(&host, of(&["p2"])).await;
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    subscribed(&host, of(&["p1", "p2"])).await;
+    assert_eq!(start.elapsed(), Duration::from_secs(3), "the first may list it as well");
 }
