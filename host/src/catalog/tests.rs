@@ -5,6 +5,7 @@ mod forms;
 mod freshness;
 mod generations;
 mod races;
+mod views;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -13,7 +14,7 @@ use tokio::time::advance;
 
 use super::{upkeep, *};
 use crate::provider::{
-    Body, Error, EventQueue, Occurrence, Offers, Provider, ResourceInfo, Reuse, TemplateInfo,
+    Body, Error, EventQueue, Occurrence, Offers, Provider, ResourceInfo, Reuse, Source, TemplateInfo,
     memory::{Memory, live, reading},
 };
 
@@ -38,6 +39,11 @@ impl World {
         self.order.push((slot, direct));
         self.arrange();
         Memory::new(slot, &self.queue, live())
+    }
+
+    /// Whether those who see everything are to be told of the lists.
+    fn tells(&self) -> bool {
+        self.catalog.announce().contains(&View::Everything)
     }
 
     fn arrange(&self) {

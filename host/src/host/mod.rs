@@ -22,6 +22,22 @@
 //! # }
 //! ```
 
+//! Everything that is asked through [`Host::catalog`] and [`Host::subscriptions`] is asked for a [`Caller`], and what its [`View`] does not take in
+//! does not exist for it: a program with users of its own gives each the providers that it may see, by their names. What is registered
+//! directly with the host, wharf.toml's resources among it, is of the provider `wharf`.
+//!
+//! ```no_run
+//! # async fn example(host: wharf::host::Host) -> Result<(), Box<dyn std::error::Error>> {
+//! use wharf::catalog::{Caller, View};
+//!
+//! let ann = Caller::named("ann", View::Only(std::sync::Arc::new(["notes".into(), "wharf".into()].into())));
+//! let notes = host.catalog().resources(&ann, None).await?;
+//! let listener = host.subscriptions().listen(ann, true);
+//! listener.subscribe(vec!["notes://today".into()]).await?;
+//! # Ok(())
+//! # }
+//! ```
+
 mod builder;
 mod configured;
 mod direct;
@@ -49,7 +65,7 @@ pub(crate) use pump::pump;
 use self::{direct::Direct, hooks::Webhooks};
 use crate::{
     admin::{Admin, AdminService, AtMain},
-    catalog::{Caller, Catalog},
+    catalog::{Caller, Catalog, View},
     mcp::{Server, pipe::Local},
     plugins::{Loader, Plan},
     provider::{
@@ -145,7 +161,7 @@ impl Host {
 
     /// Whether somebody lists this URI, or has a template for it.
     pub async fn has(&self, uri: &str) -> bool {
-        self.catalog.loaded_for(&[uri.into()]).await;
+        self.catalog.loaded_for(&View::Everything, &[uri.into()]).await;
         !self.catalog.snapshot().candidates(uri).is_empty()
     }
 
