@@ -4,14 +4,17 @@
 //! limit, so that a task fails instead of hanging.
 
 mod bench;
+mod cargo_tools;
 mod clients;
 mod compatibility;
 mod conformance;
 mod demo;
 mod guests;
 mod languages;
+mod release;
 mod repo;
 mod run;
+mod supply;
 mod test;
 mod toolchain;
 
@@ -26,7 +29,7 @@ Usage: cargo xtask TASK
 
   demo [--http ADDR] [--tools]
                               build the host and the example providers, and serve them; with resources as tools too
-  test [--only STEP]          everything: fmt, clippy, guests, clients, build, languages, test,
+  test [--only STEP]          everything: fmt, clippy, deny, oldest, guests, clients, build, packages, languages, test,
                               compatibility, conformance, doc
   guests [--lang LANGUAGE] [--toolchain WHICH]
                               build the providers of plugins/ and tests/ in this language into .wasm files: rust (the default), js, ts,
@@ -37,6 +40,10 @@ Usage: cargo xtask TASK
   clients                     install the MCP clients of the end-to-end tests
   compatibility               write COMPATIBILITY.md, from what the clients' rounds in the last test run left
   conformance                 MCP's official conformance suite against the host
+  deny [--advisories]         licences and sources of what the host depends on, by deny.toml, and what of it nothing uses; with the
+                              advisories of the RustSec database, which is downloaded
+  release [--no-build]        what is published: archive and Debian package of a static binary, bill of materials, checksums; or made
+                              anew with the binary that is there
   bench [read|list|memory]    the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
                               --quick for a look, --only CASE for some of it, --json FILE
   bench reload                how soon a new version reaches a client, in `wharf dev` too, and what compiling does to other reads;
@@ -64,6 +71,8 @@ enum Task {
     Clients,
     Compatibility,
     Conformance,
+    Deny { advisories: bool },
+    Release { build: bool },
     Bench(Bench),
 }
 
@@ -98,6 +107,16 @@ fn parse(arguments: &[String]) -> Result<Task> {
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "compatibility" if rest.is_empty() => Ok(Task::Compatibility),
         "conformance" if rest.is_empty() => Ok(Task::Conformance),
+        "deny" => match rest {
+            [] => Ok(Task::Deny { advisories: false }),
+            [flag] if flag == "--advisories" => Ok(Task::Deny { advisories: true }),
+            _ => bail!("`cargo xtask deny` takes --advisories, not `{}`", rest.join(" ")),
+        },
+        "release" => match rest {
+            [] => Ok(Task::Release { build: true }),
+            [flag] if flag == "--no-build" => Ok(Task::Release { build: false }),
+            _ => bail!("`cargo xtask release` takes --no-build, not `{}`", rest.join(" ")),
+        },
         "help" | "-h" | "--help" => Ok(Task::Help),
         _ => bail!("there is no task `{}`", arguments.join(" ")),
     }
@@ -139,6 +158,8 @@ fn perform(task: Task) -> Result<()> {
         Task::Clients => clients::install(&repo)?,
         Task::Compatibility => compatibility::write(&repo)?,
         Task::Conformance => conformance::build_and_run(&repo)?,
+        Task::Deny { advisories } => supply::deny(&repo, advisories)?,
+        Task::Release { build } => release::make(&repo, build)?,
         Task::Bench(what) => what.run(&repo)?,
     }
     Ok(())
@@ -198,6 +219,8 @@ mod tests {
             "tools cobol",
             "demo 127.0.0.1:1",
             "clients --tools",
+            "release --quick",
+            "deny advisories",
         ] {
             assert!(parsed(line).is_err(), "{line}");
         }
