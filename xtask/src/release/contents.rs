@@ -29,10 +29,10 @@ pub fn generate(job: &Job) -> Result<()> {
     let folder = job.packaging();
     fs::create_dir(folder.join("completions"))?;
     for (shell, file) in COMPLETIONS {
-        let script = run::output(Command::new(job.binary()).args(["completions", shell]), ASK_LIMIT)?;
+        let script = run::output(Command::new(&job.program).args(["completions", shell]), ASK_LIMIT)?;
         fs::write(folder.join("completions").join(file), script)?;
     }
-    run::quietly(Command::new(job.binary()).arg("man").arg(folder.join("man")), ASK_LIMIT)?;
+    run::quietly(Command::new(&job.program).arg("man").arg(folder.join("man")), ASK_LIMIT)?;
     fs::write(folder.join("THIRD-PARTY.txt"), third_party::write(&job.crates)?)?;
     Ok(())
 }

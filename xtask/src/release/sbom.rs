@@ -104,6 +104,7 @@ mod tests {
             version: "0.1.0".into(),
             target: "x86_64-unknown-linux-musl".into(),
             target_folder: "/t".into(),
+            program: "/p".into(),
             epoch: 0,
             crates,
             out: "/o".into(),
