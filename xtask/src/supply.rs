@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_code_stands_in_one_module_and_is_denied_everywhere_else() {
+    fn code_without_guarantees_stands_in_one_module_and_is_denied_everywhere_else() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
         // The lint's name in two, so that this file is none that names it.
