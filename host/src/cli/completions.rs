@@ -35,7 +35,8 @@ mod tests {
     #[test]
     fn each_shell_completes_every_command_that_help_shows() {
         let commands = Cli::command();
-        let shown: Vec<&str> = commands.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| command.get_name()).collect();
+        let shown: Vec<&str> =
+            commands.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| command.get_name()).collect();
         assert!(shown.contains(&"completions"), "{shown:?}");
         for shell in Shell::value_variants() {
             let script = String::from_utf8(script(*shell)).unwrap();
