@@ -5,6 +5,7 @@
 
 mod bench;
 mod browser;
+mod cargo_tools;
 mod clients;
 mod compatibility;
 mod conformance;
@@ -12,8 +13,10 @@ mod demo;
 mod fuzz;
 mod guests;
 mod languages;
+mod release;
 mod repo;
 mod run;
+mod supply;
 mod test;
 mod toolchain;
 
@@ -28,7 +31,7 @@ Usage: cargo xtask TASK
 
   demo [--http ADDR] [--tools]
                               build the host and the example providers, and serve them; with resources as tools too
-  test [--only STEP]          everything: fmt, clippy, guests, clients, build, languages, test,
+  test [--only STEP]          everything: fmt, clippy, deny, oldest, guests, clients, build, packages, languages, test,
                               compatibility, conformance, doc
   guests [--lang LANGUAGE] [--toolchain WHICH]
                               build the providers of plugins/ and tests/ in this language into .wasm files: rust (the default), js, ts,
@@ -39,6 +42,10 @@ Usage: cargo xtask TASK
   clients                     install the MCP clients and the browser of the end-to-end tests
   compatibility               write COMPATIBILITY.md, from what the clients' rounds in the last test run left
   conformance                 MCP's official conformance suite against the host
+  deny [--advisories]         licences and sources of what the host depends on, by deny.toml, and what of it nothing uses; with the
+                              advisories of the RustSec database, which is downloaded
+  release [--no-build]        what is published: archive and Debian package of a static binary, bill of materials, checksums; or made
+                              anew with the binary that is there
   fuzz [TARGET] [--seconds N] search for input that breaks a promise (60 s for each target), from fuzz/corpus on
   bench [read|list|work|memory|fanout|start]
                               the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
@@ -69,6 +76,8 @@ enum Task {
     Clients,
     Compatibility,
     Conformance,
+    Deny { advisories: bool },
+    Release { build: bool },
     Bench(Bench),
     Fuzz(Fuzz),
 }
@@ -105,6 +114,16 @@ fn parse(arguments: &[String]) -> Result<Task> {
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "compatibility" if rest.is_empty() => Ok(Task::Compatibility),
         "conformance" if rest.is_empty() => Ok(Task::Conformance),
+        "deny" => match rest {
+            [] => Ok(Task::Deny { advisories: false }),
+            [flag] if flag == "--advisories" => Ok(Task::Deny { advisories: true }),
+            _ => bail!("`cargo xtask deny` takes --advisories, not `{}`", rest.join(" ")),
+        },
+        "release" => match rest {
+            [] => Ok(Task::Release { build: true }),
+            [flag] if flag == "--no-build" => Ok(Task::Release { build: false }),
+            _ => bail!("`cargo xtask release` takes --no-build, not `{}`", rest.join(" ")),
+        },
         "help" | "-h" | "--help" => Ok(Task::Help),
         _ => bail!("there is no task `{}`", arguments.join(" ")),
     }
@@ -146,6 +165,8 @@ fn perform(task: Task) -> Result<()> {
         Task::Clients => browser::install_with_clients(&repo)?,
         Task::Compatibility => compatibility::write(&repo)?,
         Task::Conformance => conformance::build_and_run(&repo)?,
+        Task::Deny { advisories } => supply::deny(&repo, advisories)?,
+        Task::Release { build } => release::make(&repo, build)?,
         Task::Bench(what) => what.run(&repo)?,
         Task::Fuzz(what) => what.run(&repo)?,
     }
@@ -209,6 +230,8 @@ mod tests {
             "tools cobol",
             "demo 127.0.0.1:1",
             "clients --tools",
+            "release --quick",
+            "deny advisories",
         ] {
             assert!(parsed(line).is_err(), "{line}");
         }

@@ -9,9 +9,9 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    browser, compatibility, conformance, guests, languages,
+    browser, compatibility, conformance, guests, languages, release,
     repo::{RUST_SDK, Repo},
-    run,
+    run, supply,
     toolchain::Choice,
 };
 
@@ -27,12 +27,15 @@ pub struct Step {
     run: fn(&Repo) -> Result<()>,
 }
 
-static STEPS: [Step; 10] = [
+static STEPS: [Step; 13] = [
     Step { name: "fmt", what: "formatting of the host, the tests and the guests", run: fmt },
     Step { name: "clippy", what: "lints, each an error", run: clippy },
+    Step { name: "deny", what: "licences, sources and use of the dependencies", run: deny },
+    Step { name: "oldest", what: "the oldest compiler that Cargo.toml promises", run: supply::oldest_compiler },
     Step { name: "guests", what: "the components in Rust of plugins/ and tests/", run: build_guests },
     Step { name: "clients", what: "the MCP clients and the browser of the end-to-end tests", run: browser::install_with_clients },
     Step { name: "build", what: "the host that the end-to-end tests start", run: build },
+    Step { name: "packages", what: "the files of a release, made twice, and its unit", run: release::check },
     Step { name: "languages", what: "the components in other languages, and their own tests", run: build_languages },
     Step { name: "test", what: "unit, property and end-to-end tests", run: test },
     Step { name: "compatibility", what: "COMPATIBILITY.md, against the rounds of the clients", run: compatibility::check },
@@ -82,6 +85,10 @@ fn clippy(repo: &Repo) -> Result<()> {
     }
     // As a program gets the host that embeds it: without what only the commands need.
     run::run(repo.cargo().args(["check", "--package", "wharf", "--no-default-features"]), CARGO_LIMIT)
+}
+
+fn deny(repo: &Repo) -> Result<()> {
+    supply::deny(repo, false)
 }
 
 fn build_guests(repo: &Repo) -> Result<()> {
@@ -156,7 +163,10 @@ mod tests {
     #[test]
     fn an_unknown_step_is_refused_with_the_known_ones() {
         let error = chosen(Some("lint")).err().unwrap().to_string();
-        assert!(error.contains("fmt, clippy, guests, clients, build, languages, test, compatibility, conformance, doc"), "{error}");
+        assert!(
+            error.contains("fmt, clippy, deny, oldest, guests, clients, build, packages, languages, test, compatibility, conformance, doc"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod authors;
 mod check;
 mod compile;
 mod complete;
+mod completions;
 mod config;
 mod connect;
 mod dev;
@@ -17,6 +18,7 @@ mod health;
 mod lab;
 mod list;
 mod logging;
+mod man;
 mod new;
 mod notify;
 mod once;
@@ -90,6 +92,10 @@ enum Command {
     Trust(trust::Args),
     /// Writes the contract for providers, as WIT files
     Wit(wit::Args),
+    /// Writes what a shell needs to complete the commands, to stdout
+    Completions(completions::Args),
+    /// Writes a manual page for each command into a folder
+    Man(man::Args),
     /// Compiles the component on stdin for the host that started this
     #[command(hide = true)]
     CompileComponent(compile::Args),
@@ -139,6 +145,8 @@ pub fn main() -> ExitCode {
         Command::Grants(args) => grants::run(args),
         Command::Trust(args) => done(trust::run(args)),
         Command::Wit(args) => done(wit::run(args)),
+        Command::Completions(args) => done(completions::run(args)),
+        Command::Man(args) => done(man::run(args)),
         Command::CompileComponent(_) => Ok(ExitCode::SUCCESS),
     };
     match result {
