@@ -270,7 +270,8 @@ impl Fixed {
 
 /// Those that differ.
 fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
-    let Server { http, admin, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, shutdown_time } = &runs.server;
+    let Server { http, admin, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, auth, tokens, oauth, shutdown_time } =
+        &runs.server;
     let server = &new.server;
     [
         ("[server] http", *http != server.http),
@@ -281,6 +282,9 @@ fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
         ("[server] loading-time", *loading_time != server.loading_time),
         ("[server] watch", *watch != server.watch),
         ("[server] tls", *tls != server.tls),
+        ("[server] auth", *auth != server.auth),
+        ("[server.tokens] file", *tokens != server.tokens),
+        ("[server.oauth]", *oauth != server.oauth),
         ("[server] shutdown-time", *shutdown_time != server.shutdown_time),
         ("[tools] enabled", runs.tools != new.tools),
         ("[fetch] ca-file", runs.fetch.ca_file != new.fetch.ca_file),
