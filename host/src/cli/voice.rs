@@ -14,6 +14,7 @@ use wharf::{
 };
 
 use super::{
+    access::is_local,
     connect,
     output::{self, count},
 };
@@ -53,10 +54,12 @@ impl Voice {
     }
 
     /// Where status and metrics are, if they have an address of their own.
-    pub(super) fn admin(self, address: Option<SocketAddr>) {
+    pub(super) fn admin(self, address: Option<SocketAddr>, guarded: bool) {
         let Some(address) = address else { return };
         self.say(&format!("Status and metrics at http://{address}{STATUS_PATH}"));
-        if !address.ip().to_canonical().is_loopback() {
+        if guarded && !is_local(address) {
+            self.say("They want a token that sees all providers, as `wharf status --token-file FILE` sends it; a browser has no way to");
+        } else if !is_local(address) {
             self.warn(&format!("whoever reaches {address} sees what this host serves: keep it from others (wharf.toml: [server] admin)"));
         }
     }
