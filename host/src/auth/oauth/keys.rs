@@ -142,13 +142,19 @@ impl Keys {
     }
 
     async fn find(&self) -> Result<Vec<Key>, String> {
-        if let Some(jwks) = &self.jwks {
-            return keys(&self.client.get(jwks).await?).map_err(|reason| format!("{jwks}: {reason}"));
-        }
+        let jwks = match &self.jwks {
+            Some(jwks) => jwks.clone(),
+            None => self.published().await?,
+        };
+        keys(&self.client.get(&jwks).await?).map_err(|reason| format!("{jwks}: {reason}"))
+    }
+
+    /// Where the keys are, by the first metadata that are the issuer's own.
+    async fn published(&self) -> Result<Url, String> {
         let mut reasons = Vec::new();
-        for url in self.metadata_urls() {
-            match self.keys_by(&url).await {
-                Ok(keys) => return Ok(keys),
+        for metadata in self.metadata_urls() {
+            match self.client.get(&metadata).await.and_then(|said| self.jwks_of(&said).map_err(|reason| format!("{metadata}: {reason}"))) {
+                Ok(jwks) => return Ok(jwks),
                 Err(reason) => reasons.push(reason),
             }
         }
@@ -170,25 +176,22 @@ impl Keys {
         paths.into_iter().map(at).collect()
     }
 
-    async fn keys_by(&self, metadata: &Url) -> Result<Vec<Key>, String> {
+    fn jwks_of(&self, metadata: &[u8]) -> Result<Url, String> {
         #[derive(Deserialize)]
         struct Metadata {
             issuer: String,
             jwks_uri: String,
         }
-        let bytes = self.client.get(metadata).await?;
-        let wrong = |reason: &str| format!("{metadata}: {reason}");
-        let Metadata { issuer, jwks_uri } =
-            serde_json::from_slice(&bytes).map_err(|_| wrong("it is no metadata of an authorization server"))?;
+        let Metadata { issuer, jwks_uri } = serde_json::from_slice(metadata).map_err(|_| "it is no metadata of an authorization server")?;
         // RFC 8414 §3.3.
         if issuer != self.issuer_text {
-            return Err(wrong("it is of another issuer than wharf.toml has"));
+            return Err("it is of another issuer than wharf.toml has".into());
         }
-        let jwks = guarded_url(&jwks_uri).map_err(|reason| wrong(&format!("its jwks_uri: {reason}")))?;
+        let jwks = guarded_url(&jwks_uri).map_err(|reason| format!("its jwks_uri: {reason}"))?;
         if self.issuer.scheme() == "https" && jwks.scheme() != "https" {
-            return Err(wrong("its jwks_uri does not begin with https://"));
+            return Err("its jwks_uri does not begin with https://".into());
         }
-        keys(&self.client.get(&jwks).await?).map_err(|reason| format!("{jwks}: {reason}"))
+        Ok(jwks)
     }
 }
 
