@@ -88,18 +88,19 @@ impl Catalog {
     /// [`CompleteError`].
     pub async fn complete(
         &self,
-        _caller: &Caller,
+        caller: &Caller,
         uri_template: &str,
         argument: &str,
         value: &str,
         known: &[(String, String)],
     ) -> Result<Completion, CompleteError> {
         let deadline = Instant::now() + self.loading_time;
-        self.wait_until(deadline, |snapshot| !snapshot.owner(uri_template).1).await;
-        if !self.snapshot().knows(uri_template) {
-            self.refresh(deadline).await;
+        let view = caller.view();
+        self.wait_until(view, deadline, |snapshot| !snapshot.owner(uri_template).1).await;
+        if !self.seen_in(view).knows(uri_template) {
+            self.refresh(view, deadline).await;
         }
-        let snapshot = self.snapshot();
+        let snapshot = self.seen_in(view);
         let (Some(Owner { name, serving, info, template }), _) = snapshot.owner(uri_template) else {
             return if snapshot.knows(uri_template) { Ok(nothing()) } else { Err(CompleteError::UnknownTemplate) };
         };

@@ -18,6 +18,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod upkeep;
+mod views;
 
 use std::{
     collections::HashSet,
@@ -45,11 +46,14 @@ pub use pages::{CURSOR_LIFE, CursorError, PAGE_BYTES, PAGE_ENTRIES, PINNED_BYTES
 pub use reading::{Answered, ReadError};
 pub use readings::{KEPT_ANSWER_BYTES, KEPT_BYTES};
 pub use snapshot::{Candidate, Merged, Place, Rules, Serving, Snapshot, State};
+pub use views::KEPT_VIEWS;
+pub(crate) use views::Seen;
 
 use self::{
     pages::{Kind, Pins},
     readings::Readings,
     upkeep::Upkeep,
+    views::{Told, Views},
 };
 use crate::provider::Source;
 
@@ -67,13 +71,6 @@ pub struct Position {
     pub rules: Rules,
 }
 
-/// What of the merged lists clients have been told, and what they may have seen (law 8).
-struct Told {
-    announced: Arc<Merged>,
-    /// A list that says something else was served since.
-    other_served: bool,
-}
-
 /// The catalog. Shared by everyone who asks and whoever loads providers.
 pub struct Catalog {
     this: Weak<Self>,
@@ -86,7 +83,9 @@ pub struct Catalog {
     readings: Readings,
     /// The right to compare a new owner with the one before.
     comparing: Semaphore,
+    /// To those who see everything.
     told: Mutex<Told>,
+    views: Views,
     loading_time: Duration,
     shadowed_named: Mutex<HashSet<(Arc<str>, Arc<str>)>>,
     slots: AtomicU32,
@@ -97,7 +96,7 @@ impl Catalog {
     /// those of any other catalog, so it should be random.
     pub fn new(loading_time: Duration, mark: [u8; 8]) -> Arc<Self> {
         let snapshot = Snapshot::default();
-        let told = Told { announced: snapshot.merged.clone(), other_served: false };
+        let told = Told { announced: Some(snapshot.merged.clone()), other_served: false };
         Arc::new_cyclic(|this| Self {
             this: this.clone(),
             current: ArcSwap::from_pointee(snapshot),
@@ -108,6 +107,7 @@ impl Catalog {
             readings: Readings::default(),
             comparing: Semaphore::new(reading::COMPARED_AT_ONCE),
             told: Mutex::new(told),
+            views: Views::default(),
             loading_time,
             shadowed_named: Mutex::default(),
             slots: AtomicU32::new(0),
@@ -158,13 +158,14 @@ impl Catalog {
         }
     }
 
-    /// Whether clients are to be told that the lists changed: they differ from those last announced, or others were served since (law 8).
-    /// From now on the newest ones count as announced.
-    pub fn announce(&self) -> bool {
-        let newest = self.snapshot().merged.clone();
-        let mut told = self.told.lock();
-        let due = told.other_served || !newest.says_the_same(&told.announced);
-        *told = Told { announced: newest, other_served: false };
+    /// The views whose callers are to be told that the lists changed: what they see differs from what was announced last, or something else
+    /// was served since (law 8). From now on the newest lists count as announced.
+    pub fn announce(&self) -> Vec<View> {
+        let newest = self.snapshot();
+        let mut due = self.views.announce(&newest);
+        if self.told.lock().announce(newest.merged.clone()) {
+            due.push(View::Everything);
+        }
         due
     }
 
@@ -174,16 +175,16 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CursorError`].
-    pub async fn resources(&self, _caller: &Caller, cursor: Option<&str>) -> Result<Page, CursorError> {
-        self.page(Kind::Resources, cursor).await
+    pub async fn resources(&self, caller: &Caller, cursor: Option<&str>) -> Result<Page, CursorError> {
+        self.page(caller.view(), Kind::Resources, cursor).await
     }
 
     /// A page of all templates, likewise.
     ///
     /// # Errors
     /// [`CursorError`].
-    pub async fn templates(&self, _caller: &Caller, cursor: Option<&str>) -> Result<Page, CursorError> {
-        self.page(Kind::Templates, cursor).await
+    pub async fn templates(&self, caller: &Caller, cursor: Option<&str>) -> Result<Page, CursorError> {
+        self.page(caller.view(), Kind::Templates, cursor).await
     }
 
     /// All resources, and where to go on: for whoever goes through them in steps of their own. Without a cursor that is the beginning, and
@@ -191,16 +192,16 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CursorError`]: it is none that [`Catalog::resources_cursor`] gave, or its list is kept no more.
-    pub async fn all_resources(&self, _caller: &Caller, cursor: Option<&str>) -> Result<(Arc<Merged>, usize), CursorError> {
-        self.page(Kind::ResourceSteps, cursor).await.map(|page| (page.list, page.range.start))
+    pub async fn all_resources(&self, caller: &Caller, cursor: Option<&str>) -> Result<(Arc<Merged>, usize), CursorError> {
+        self.page(caller.view(), Kind::ResourceSteps, cursor).await.map(|page| (page.list, page.range.start))
     }
 
     /// All templates, likewise.
     ///
     /// # Errors
     /// [`CursorError`].
-    pub async fn all_templates(&self, _caller: &Caller, cursor: Option<&str>) -> Result<(Arc<Merged>, usize), CursorError> {
-        self.page(Kind::TemplateSteps, cursor).await.map(|page| (page.list, page.range.start))
+    pub async fn all_templates(&self, caller: &Caller, cursor: Option<&str>) -> Result<(Arc<Merged>, usize), CursorError> {
+        self.page(caller.view(), Kind::TemplateSteps, cursor).await.map(|page| (page.list, page.range.start))
     }
 
     /// A cursor to the resource of this number in this list, which is kept for it as for those of pages.
@@ -213,52 +214,52 @@ impl Catalog {
         self.pins.cursor(list, Kind::TemplateSteps, start)
     }
 
-    async fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page, CursorError> {
+    async fn page(&self, view: &View, kind: Kind, cursor: Option<&str>) -> Result<Page, CursorError> {
         if cursor.is_none() {
             let deadline = Instant::now() + self.loading_time;
-            self.wait_until(deadline, |snapshot| !snapshot.waits_for(None)).await;
-            self.refresh(deadline).await;
+            self.wait_until(view, deadline, |snapshot| !snapshot.waits_for(None)).await;
+            self.refresh(view, deadline).await;
         }
-        let page = self.pins.page(&self.snapshot().merged, kind, cursor)?;
+        let page = self.pins.page(&self.seen_in(view).merged, kind, cursor)?;
         self.served(&page.list);
         Ok(page)
     }
 
     fn served(&self, list: &Arc<Merged>) {
-        let mut told = self.told.lock();
-        if told.other_served || list.says_the_same(&told.announced) {
-            return;
+        let other = match list.view {
+            View::Everything => self.told.lock().serves(list),
+            View::Only(_) => self.views.serves(list),
+        };
+        if other {
+            // Nothing may change any more, and yet this list has to be taken back.
+            self.changes.send_modify(|_| ());
         }
-        told.other_served = true;
-        drop(told);
-        // Nothing may change any more, and yet this list has to be taken back.
-        self.changes.send_modify(|_| ());
     }
 
-    /// Waits until no provider that still loads could be the owner of one of these, at most the loading time; then asks those again whose
-    /// lists are old, if one of the URIs has no candidate.
-    pub async fn loaded_for(&self, uris: &[Arc<str>]) {
+    /// Waits until no provider of the view that still loads could be the owner of one of these, at most the loading time; then asks those again
+    /// whose lists are old, if one of the URIs has no candidate.
+    pub async fn loaded_for(&self, view: &View, uris: &[Arc<str>]) {
         let deadline = Instant::now() + self.loading_time;
         for uri in uris {
-            self.loaded_for_one(uri, deadline).await;
+            self.loaded_for_one(view, uri, deadline).await;
         }
-        let snapshot = self.snapshot();
+        let snapshot = self.seen_in(view);
         if uris.iter().any(|uri| snapshot.candidates(uri).is_empty()) {
-            self.refresh(deadline).await;
+            self.refresh(view, deadline).await;
         }
     }
 
-    async fn loaded_for_one(&self, uri: &str, deadline: Instant) {
-        self.wait_until(deadline, |snapshot| !snapshot.waits_for(snapshot.candidates(uri).first())).await;
+    async fn loaded_for_one(&self, view: &View, uri: &str, deadline: Instant) {
+        self.wait_until(view, deadline, |snapshot| !snapshot.waits_for(snapshot.candidates(uri).first())).await;
     }
 
-    async fn wait_until(&self, deadline: Instant, is_so: impl Fn(&Snapshot) -> bool) {
-        if is_so(&self.current.load()) {
+    async fn wait_until(&self, view: &View, deadline: Instant, is_so: impl Fn(&Snapshot) -> bool) {
+        if is_so(&self.seen_in(view)) {
             return;
         }
         let mut changes = self.changes();
         loop {
-            let snapshot = self.snapshot();
+            let snapshot = self.seen_in(view);
             // The time counts from the beginning of the loading: what takes long then delays the first requests, not each.
             let Some(since) = snapshot.loading_since().filter(|_| !is_so(&snapshot)) else { return };
             let until = deadline.min(since + self.loading_time);
@@ -279,6 +280,7 @@ impl Catalog {
         let snapshot = Arc::new(snapshot);
         self.current.store(snapshot.clone());
         drop(publishing);
+        self.views.outdate();
         self.changes.send_replace(snapshot.number);
         self.name_shadowed(&snapshot);
     }

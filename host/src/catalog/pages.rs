@@ -1,6 +1,7 @@
 //! Pages of the merged lists, and the cursors that lead from one to the next.
 //!
-//! A cursor names the snapshot it was made for, so paging sees one list from beginning to end, whatever changes meanwhile. A snapshot is kept
+//! A cursor names the snapshot it was made for, so paging sees one list from beginning to end, whatever changes meanwhile; for callers of
+//! another view than the list's it is none. A snapshot is kept
 //! only once a cursor into it went out, for [`CURSOR_LIFE`] after it was last used, and within [`PINNED_BYTES`].
 
 use std::{collections::HashMap, ops::Range, sync::Arc, time::Duration};
@@ -23,7 +24,7 @@ pub const PINNED_BYTES: usize = super::lists::LIST_BYTES;
 /// What an entry of a snapshot that lives on elsewhere takes.
 const HANDLE_BYTES: usize = size_of::<Arc<ResourceInfo>>();
 
-/// A cursor that is not of this host, or whose snapshot is gone.
+/// A cursor that is not of this host, was given to callers of another view, or whose snapshot is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no such cursor, or it has expired: start again from the first page")]
 pub struct CursorError;
@@ -79,12 +80,12 @@ impl Pins {
         Self { mark, pinned: Mutex::default(), ends: Mutex::default() }
     }
 
-    /// The page a cursor names, or without one the first of the current list.
+    /// The page a cursor names, or without one the first of the current list of the caller's view.
     pub(super) fn page(&self, current: &Arc<Merged>, kind: Kind, cursor: Option<&str>) -> Result<Page, CursorError> {
         let Some(cursor) = cursor else { return Ok(self.cut(current.clone(), kind, 0)) };
         let (number, start) = self.decode(kind, cursor).ok_or(CursorError)?;
         let list = match self.pinned.lock().get_mut(&number) {
-            Some(pinned) if pinned.used.elapsed() <= CURSOR_LIFE => {
+            Some(pinned) if pinned.used.elapsed() <= CURSOR_LIFE && pinned.list.view == current.view => {
                 pinned.used = Instant::now();
                 pinned.list.clone()
             }
@@ -185,7 +186,7 @@ mod tests {
 
     fn list(number: u64, length: usize) -> Arc<Merged> {
         let resources = (0..length).map(|n| Arc::new(ResourceInfo::new(format!("x://{number}/{n}"), "n"))).collect();
-        Arc::new(Merged { number, resources, templates: Vec::new() })
+        Arc::new(Merged { number, resources, ..Merged::default() })
     }
 
     fn pins() -> Pins {
@@ -240,7 +241,7 @@ mod tests {
             let mut resource = ResourceInfo::new("x://a", "a");
             resource.description = Some("a".repeat(PINNED_BYTES / 2 / (PAGE_ENTRIES + 1)));
             let resource = Arc::new(resource);
-            Arc::new(Merged { number, resources: (0..=PAGE_ENTRIES).map(|_| resource.clone()).collect(), templates: Vec::new() })
+            Arc::new(Merged { number, resources: (0..=PAGE_ENTRIES).map(|_| resource.clone()).collect(), ..Merged::default() })
         };
         let cursors: Vec<_> = (0..4).map(|number| pins.page(&big(number), Kind::Resources, None).unwrap().next.unwrap()).collect();
         assert!(pins.page(&list(9, 0), Kind::Resources, Some(&cursors[0])).is_err());
@@ -256,7 +257,7 @@ mod tests {
             resource.description = Some("a".repeat(if n < 15 { PAGE_BYTES / 4 } else { PAGE_BYTES + 1 }));
             Arc::new(resource)
         });
-        let all = Arc::new(Merged { number: 1, resources: resources.collect(), templates: Vec::new() });
+        let all = Arc::new(Merged { number: 1, resources: resources.collect(), ..Merged::default() });
         let mut page = pins.page(&all, Kind::Resources, None).unwrap();
         let mut ranges = vec![page.range.clone()];
         while let Some(next) = page.next {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
 use super::{
-    Caller, Candidate, Catalog, Snapshot,
+    Caller, Candidate, Catalog, Snapshot, View,
     readings::{Form, Found, Kept},
 };
 use crate::{
@@ -67,18 +67,19 @@ pub enum ReadError {
 }
 
 impl Catalog {
-    /// Reads a resource from the first candidate that does not answer `not-found`. Waits for providers that still load and may go before
+    /// Reads a resource from the first candidate in the caller's view that does not answer `not-found`. Waits for providers that still load and may go before
     /// it, at most the loading time; while one loads for longer, what nobody else has is unavailable there. Dropping the future gives up
     /// waiting.
     ///
     /// # Errors
     /// [`ReadError`].
-    pub async fn read(&self, _caller: &Caller, uri: &str) -> Result<Answered, ReadError> {
+    pub async fn read(&self, caller: &Caller, uri: &str) -> Result<Answered, ReadError> {
+        let view = caller.view();
         uri::check(uri).map_err(ReadError::InvalidUri)?;
         let uri: Arc<str> = uri.into();
         let (mut seen, mut in_vain) = (None, 0);
         'walks: for walk in 1..=READ_WALKS {
-            let Some((snapshot, candidates)) = self.find(&uri, seen).await else { break };
+            let Some((snapshot, candidates)) = self.find(view, &uri, seen).await else { break };
             for candidate in candidates {
                 let answer = self.read_at(&candidate, &uri).await;
                 if matches!(answer, Err(Error::NotFound)) {
@@ -99,12 +100,12 @@ impl Catalog {
             // Nobody wants it. Perhaps the lists are old: once more, if there is a newer catalog.
             seen = Some(snapshot.number);
         }
-        Err(self.nobody())
+        Err(self.nobody(view))
     }
 
     /// Nobody has it; or not yet, while a provider still loads that may list it. To say that it does not exist would have clients forget it.
-    fn nobody(&self) -> ReadError {
-        match self.snapshot().loading() {
+    fn nobody(&self, view: &View) -> ReadError {
+        match self.seen_in(view).loading() {
             None => ReadError::NotFound,
             Some(provider) => {
                 let error =
@@ -116,22 +117,22 @@ impl Catalog {
 
     /// The candidates for this URI, at least one, in a catalog newer than one that was seen already; waits for loading and refreshes as is
     /// needed.
-    async fn find(&self, uri: &str, seen: Option<u64>) -> Option<(Arc<Snapshot>, Vec<Candidate>)> {
-        match self.found(uri, seen) {
+    async fn find(&self, view: &View, uri: &str, seen: Option<u64>) -> Option<(Arc<Snapshot>, Vec<Candidate>)> {
+        match self.found(view, uri, seen) {
             Some((snapshot, candidates)) if !snapshot.waits_for(candidates.first()) => return Some((snapshot, candidates)),
             _ => {}
         }
         let deadline = Instant::now() + self.loading_time;
-        self.loaded_for_one(uri, deadline).await;
-        if let Some(found) = self.found(uri, seen) {
+        self.loaded_for_one(view, uri, deadline).await;
+        if let Some(found) = self.found(view, uri, seen) {
             return Some(found);
         }
-        self.refresh(deadline).await;
-        self.found(uri, seen)
+        self.refresh(view, deadline).await;
+        self.found(view, uri, seen)
     }
 
-    fn found(&self, uri: &str, seen: Option<u64>) -> Option<(Arc<Snapshot>, Vec<Candidate>)> {
-        let snapshot = self.snapshot();
+    fn found(&self, view: &View, uri: &str, seen: Option<u64>) -> Option<(Arc<Snapshot>, Vec<Candidate>)> {
+        let snapshot = self.seen_in(view);
         if seen.is_some_and(|seen| snapshot.number <= seen) {
             return None;
         }

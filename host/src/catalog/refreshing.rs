@@ -8,16 +8,21 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use super::{Catalog, Lists, State, upkeep::Turn};
+use super::{Catalog, Lists, State, View, upkeep::Turn};
 use crate::provider::Source;
 
 impl Catalog {
-    /// Asks all whose lists are old, and waits for them until the deadline; those that take longer are not disturbed.
-    pub(super) async fn refresh(&self, deadline: Instant) {
-        let asking: Vec<_> = self.upkeep.stale().into_iter().filter_map(|turn| self.ask_again(turn)).collect();
+    /// Asks all in this view whose lists are old, and waits for them until the deadline; those that take longer are not disturbed.
+    pub(super) async fn refresh(&self, view: &View, deadline: Instant) {
+        let seen = match view {
+            View::Everything => None,
+            View::Only(_) => Some(self.seen_in(view)),
+        };
+        let shows = |source: Source| seen.as_ref().is_none_or(|seen| seen.places.iter().any(|place| place.slot == source.slot));
+        let asking: Vec<_> = self.upkeep.stale(shows).into_iter().filter_map(|turn| self.ask_again(turn)).collect();
         let settled = async {
             join_all(asking).await;
-            self.upkeep.settled().await;
+            self.upkeep.settled(shows).await;
         };
         let _ = timeout_at(deadline, settled).await;
     }

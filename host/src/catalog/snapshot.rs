@@ -7,14 +7,16 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::lists::Lists;
+use super::{View, lists::Lists};
 use crate::provider::{Ledger, Provider, ResourceInfo, Source, TemplateInfo, TemplateMatch, shared_state};
 
 /// The lists of all providers at one moment, merged in order.
 #[derive(Debug, Default)]
 pub struct Merged {
-    /// Raised at each change of what is below.
+    /// Raised at each change of what is below. No two lists of one catalog have the same.
     pub number: u64,
+    /// Whose callers see it.
+    pub view: View,
     /// Each URI once.
     pub resources: Vec<Arc<ResourceInfo>>,
     /// Each template once.
@@ -74,6 +76,19 @@ pub struct Place {
     pub rules: Rules,
     /// Whether there is something to ask.
     pub state: State,
+}
+
+impl Place {
+    /// Whether it is the same place in the same state.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        let same = match (&self.state, &other.state) {
+            (State::Loading(since), State::Loading(other)) => since == other,
+            (State::Refused, State::Refused) => true,
+            (State::Serving(one), State::Serving(other)) => one.source == other.source && Arc::ptr_eq(&one.lists, &other.lists),
+            _ => false,
+        };
+        same && self.slot == other.slot && self.name == other.name && self.direct == other.direct && self.rules == other.rules
+    }
 }
 
 /// Someone who may own a URI.
@@ -144,11 +159,12 @@ impl Places {
 }
 
 impl Snapshot {
-    /// Merges the lists of these places, which are in order. What a client sees keeps its number if it is what `before` says.
+    /// Merges the lists of these places, which are in order and all that the view of `before` takes in. What a client sees keeps its number if
+    /// it is what `before` says.
     pub(crate) fn new(number: u64, places: Vec<Place>, before: &Arc<Merged>) -> Self {
         let mut exact: HashMap<Arc<str>, Places> = HashMap::new();
         let mut templates: HashMap<Arc<str>, ()> = HashMap::new();
-        let mut merged = Merged { number: before.number + 1, ..Merged::default() };
+        let mut merged = Merged { number: before.number + 1, view: before.view.clone(), ..Merged::default() };
         for (at, serving) in serving(&places) {
             let place = &places[at as usize];
             for resource in &serving.lists.resources {

@@ -39,6 +39,11 @@ impl World {
         Memory::new(slot, &self.queue, live())
     }
 
+    /// Whether those who see everything are to be told of the lists.
+    fn tells(&self) -> bool {
+        self.catalog.announce().contains(&View::Everything)
+    }
+
     fn arrange(&self) {
         for direct in [true, false] {
             let slots = self.order.iter().filter(|(_, is)| *is == direct).map(|(slot, _)| *slot);

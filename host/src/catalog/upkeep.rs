@@ -76,14 +76,14 @@ impl Upkeep {
         Some(Turn { source, at: standing.asked + standing.pause })
     }
 
-    /// The turns of all whose time has run out and who may be asked at once.
-    pub(super) fn stale(&self) -> Vec<Turn> {
+    /// The turns of all of these whose time has run out and who may be asked at once.
+    pub(super) fn stale(&self, these: impl Fn(Source) -> bool) -> Vec<Turn> {
         let now = Instant::now();
         let is_due = |standing: &Standing| {
             !standing.asking && standing.asked + standing.pause <= now && standing.expires.is_some_and(|at| at <= now)
         };
         let mut standings = self.standings.lock();
-        let due = standings.iter_mut().filter(|(_, standing)| is_due(standing));
+        let due = standings.iter_mut().filter(|(source, standing)| is_due(standing) && these(**source));
         due.map(|(source, standing)| {
             standing.asking = true;
             Turn { source: *source, at: now }
@@ -91,10 +91,11 @@ impl Upkeep {
         .collect()
     }
 
-    /// Waits until nobody is being asked who is asked without a pause: what was registered before now is in the lists then.
-    pub(super) async fn settled(&self) {
+    /// Waits until none of these is being asked who is asked without a pause: what was registered before now is in the lists then.
+    pub(super) async fn settled(&self, these: impl Fn(Source) -> bool) {
         let mut finished = self.finished.subscribe();
-        while self.standings.lock().values().any(|standing| standing.pause.is_zero() && standing.asking) {
+        let is_open = |(source, standing): (&Source, &Standing)| standing.pause.is_zero() && standing.asking && these(*source);
+        while self.standings.lock().iter().any(is_open) {
             if finished.changed().await.is_err() {
                 return;
             }

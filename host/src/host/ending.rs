@@ -19,12 +19,18 @@ pub(super) async fn run(authority: Arc<Authority>, server: Weak<Server>) {
     loop {
         tick.tick().await;
         let Some(server) = server.upgrade() else { return };
-        end(&server, |caller| authority.is_valid(caller));
+        only_valid(&server, &authority);
     }
 }
 
-/// Ends the sessions and streams of all callers but those of whom this is true.
-pub(super) fn end(server: &Server, is_valid: impl Fn(&Caller) -> bool) {
-    // SEAM
-    let _ = (server, is_valid);
+/// Ends what is open of these, and of all who are let in no more. Whose token was replaced by another of the same name may come back by that.
+pub(super) fn end(server: &Server, authority: &Arc<Authority>, gone: Vec<Caller>) {
+    let valid = authority.clone();
+    server.end_callers(move |caller| !gone.contains(caller) && valid.is_valid(caller));
+    only_valid(server, authority);
+}
+
+fn only_valid(server: &Server, authority: &Arc<Authority>) {
+    let authority = authority.clone();
+    server.end_callers(move |caller| authority.is_valid(caller));
 }

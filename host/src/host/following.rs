@@ -185,14 +185,14 @@ impl Following {
 
     async fn tokens_changed(&self, path: &Path) {
         let Some(authority) = self.own.authority.clone() else { return };
-        let reading = tokio::task::spawn_blocking(move || (authority.read_again(), authority.describe()));
-        let Ok((read, holds)) = reading.await else { return };
+        let reading = tokio::task::spawn_blocking(move || (authority.read_again(), authority));
+        let Ok((read, authority)) = reading.await else { return };
         match read {
             Err(error) => (self.notice)(Notice::TokensRefused(error.to_string())),
             Ok(None) => {}
             Ok(Some(gone)) => {
-                self.server.upgrade().inspect(|server| ending::end(server, |caller| !gone.contains(caller)));
-                (self.notice)(Notice::TokensRead(path.to_owned(), holds));
+                self.server.upgrade().inspect(|server| ending::end(server, &authority, gone));
+                (self.notice)(Notice::TokensRead(path.to_owned(), authority.describe()));
             }
         }
     }

@@ -51,7 +51,7 @@ use self::{direct::Direct, hooks::Webhooks};
 use crate::{
     admin::{Admin, AdminService, AtMain},
     auth::Authority,
-    catalog::{Caller, Catalog},
+    catalog::{Caller, Catalog, View},
     mcp::{Server, pipe::Local},
     plugins::{Loader, Plan},
     provider::{
@@ -150,7 +150,7 @@ impl Host {
 
     /// Whether somebody lists this URI, or has a template for it.
     pub async fn has(&self, uri: &str) -> bool {
-        self.catalog.loaded_for(&[uri.into()]).await;
+        self.catalog.loaded_for(&View::Everything, &[uri.into()]).await;
         !self.catalog.snapshot().candidates(uri).is_empty()
     }
 

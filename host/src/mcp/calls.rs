@@ -33,7 +33,10 @@ use super::{
     resources,
     sessions::Session,
 };
-use crate::tools::{Content, Link, Outcome, ToolResult, Waiting};
+use crate::{
+    catalog::Caller,
+    tools::{Content, Link, Outcome, ToolResult, Waiting},
+};
 
 /// How often a call that waits says so: well within the 30 s after which the first clients give up on one that is silent.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
@@ -50,55 +53,53 @@ pub fn list(server: &Server, era: Era, request: &Request<'_>) -> Result<Encoded,
 }
 
 /// `tools/call`, in a session if it is of one. The reply may be a stream.
-pub async fn call(server: &Server, era: Era, request: &Request<'_>, session: Option<&Arc<Session>>) -> Reply {
+pub async fn call(server: &Server, era: Era, request: &Request<'_>, caller: &Caller, session: Option<&Arc<Session>>) -> Reply {
     // Before anything is waited for, so that whenever it is cancelled something hears of it.
     let registered = session.map(|session| session.waiting().register(request.id));
     let begun = match session {
         // There is nothing to say to one that was cancelled.
-        Some(session) => match session.waiting().wait(request.id, begin(server, request)).await {
+        Some(session) => match session.waiting().wait(request.id, begin(server, request, caller)).await {
             Some(begun) => begun,
             None => return Reply::Accepted,
         },
-        None => begin(server, request).await,
+        None => begin(server, request, caller).await,
     };
     match begun {
         Ok(Outcome::Done(result)) => {
             Reply::of(request.id, write(era, request.id.as_json(), &server.texts.server, &result).map(Encoded::from))
         }
-        Ok(Outcome::Waiting(waiting)) => Reply::Calling(CallStream::new(server, era, request, waiting, session, registered)),
+        Ok(Outcome::Waiting(waiting)) => {
+            let over = session.map_or_else(|| server.callers.over(caller), |session| session.over());
+            Reply::Calling(CallStream::new(server, era, request, waiting, (session, over), registered))
+        }
         Err(error) => Reply::error(request.id, &error),
     }
 }
 
 /// `tools/call` where no stream can be: waits to the end.
 pub async fn answer(server: &Server, era: Era, request: &Request<'_>, session: &Arc<Session>) -> Result<Encoded, RpcError> {
-    let result = match begin(server, request).await? {
+    let result = match begin(server, request, session.caller()).await? {
         Outcome::Done(result) => result,
-        Outcome::Waiting(waiting) => waiting.run(stopped(server.stop.subscribe(), Some(session.over()), Arc::default())).await,
+        Outcome::Waiting(waiting) => waiting.run(stopped(server.stop.subscribe(), session.over(), Arc::default())).await,
     };
     write(era, request.id.as_json(), &server.texts.server, &result).map(Encoded::from)
 }
 
-async fn begin(server: &Server, request: &Request<'_>) -> Result<Outcome, RpcError> {
+async fn begin(server: &Server, request: &Request<'_>, caller: &Caller) -> Result<Outcome, RpcError> {
     let Some((tools, _)) = &server.tools else { return Err(resources::unknown(request, "tool")) };
     let params = request.params()?;
     let name = Params::text("name", params.name)?;
-    tools.call(&server.caller(), &name, params.arguments).await.map_err(|error| RpcError::invalid_params(format!("`name`: {error}")))
+    tools.call(caller, &name, params.arguments).await.map_err(|error| RpcError::invalid_params(format!("`name`: {error}")))
 }
 
-/// Resolves when a wait has to end with what there is: the host stops, the session is over, or the transport ends it.
-async fn stopped(mut host: watch::Receiver<bool>, session: Option<watch::Receiver<bool>>, end: Arc<Notify>) {
+/// Resolves when a wait has to end with what there is: the host stops, the session or the caller is over, or the transport ends it.
+async fn stopped(mut host: watch::Receiver<bool>, mut over: watch::Receiver<bool>, end: Arc<Notify>) {
     // A sender that is gone counts as well.
     let host = async move { drop(host.wait_for(|stop| *stop).await) };
-    let session = async move {
-        match session {
-            Some(mut session) => drop(session.wait_for(|over| *over).await),
-            None => std::future::pending().await,
-        }
-    };
+    let over = async move { drop(over.wait_for(|over| *over).await) };
     tokio::select! {
         () = host => {}
-        () = session => {}
+        () = over => {}
         () = end.notified() => {}
     }
 }
@@ -135,7 +136,7 @@ impl CallStream {
         era: Era,
         request: &Request<'_>,
         waiting: Waiting,
-        session: Option<&Arc<Session>>,
+        (session, over): (Option<&Arc<Session>>, watch::Receiver<bool>),
         registered: Option<(Registered, futures_util::future::AbortRegistration)>,
     ) -> Self {
         let token = request.meta().and_then(|meta| meta.progress_token).map(|token| token.get());
@@ -152,7 +153,7 @@ impl CallStream {
             },
         });
         let end = Arc::new(Notify::new());
-        let stop = stopped(server.stop.subscribe(), session.map(|session| session.over()), end.clone());
+        let stop = stopped(server.stop.subscribe(), over, end.clone());
         let (registered, registration) = match registered {
             Some((registered, registration)) => (Some(registered), registration),
             // Nothing cancels it but dropping it.

@@ -19,6 +19,7 @@ use super::{
     resources,
     sessions::{OpenError, Session},
 };
+use crate::catalog::Caller;
 
 /// Entries of one batch that are worked on at a time.
 const BATCH_WIDTH: usize = 8;
@@ -26,14 +27,18 @@ const BATCH_WIDTH: usize = 8;
 const BATCH_BYTES: usize = 48 << 20;
 
 /// `initialize`: a new session, whatever session the client may have had.
-pub fn initialize(server: &Server, request: &Request<'_>) -> Reply {
+pub fn initialize(server: &Server, request: &Request<'_>, caller: &Caller) -> Reply {
     let version = match request.params().and_then(|params| Params::text("protocolVersion", params.protocol_version)) {
         Ok(asked) => negotiate(&asked),
         Err(error) => return Reply::error(request.id, &error),
     };
-    let listener = server.subscriptions.listen(server.caller(), true);
+    let listener = server.subscriptions.listen(caller.clone(), true);
     match server.sessions.open(version, listener) {
+        // Whoever is no caller any more has been let in before that was known, and finds its session gone.
         Ok(session) => {
+            if !server.callers.is_valid(caller) {
+                server.sessions.close(&session.id());
+            }
             let mut answer = server.begin(Era::Legacy, request.id, server.texts.initialize.len());
             answer.raw("protocolVersion", format!("\"{version}\"").as_bytes());
             answer.fields(&server.texts.initialize);
@@ -50,7 +55,7 @@ pub fn initialize(server: &Server, request: &Request<'_>) -> Reply {
     }
 }
 
-/// The session a message belongs to.
+/// The session a message belongs to. One of another caller's is none.
 pub fn session(server: &Server, envelope: &Envelope<'_>) -> Result<Arc<Session>, RpcError> {
     match envelope.version {
         Said::Nothing => {}
@@ -62,14 +67,14 @@ pub fn session(server: &Server, envelope: &Envelope<'_>) -> Result<Arc<Session>,
     match envelope.session {
         Said::Nothing => Err(RpcError::invalid_request("Mcp-Session-Id is missing: initialize first")),
         Said::Garbled => Err(RpcError::session_not_found()),
-        Said::Text(id) => server.sessions.find(id).ok_or_else(RpcError::session_not_found),
+        Said::Text(id) => server.sessions.find(id, envelope.caller).ok_or_else(RpcError::session_not_found),
     }
 }
 
 /// The reply to a session's request. There is nothing to say to one that was cancelled (2025-11-25, Cancellation, "Behavior Requirements").
 pub async fn reply(server: &Server, session: &Arc<Session>, request: &Request<'_>) -> Reply {
     if request.method == "tools/call" {
-        return calls::call(server, Era::Legacy, request, Some(session)).await;
+        return calls::call(server, Era::Legacy, request, session.caller(), Some(session)).await;
     }
     let answer = session.waiting().wait(request.id, answer(server, session, request)).await;
     answer.map_or(Reply::Accepted, |answer| Reply::of(request.id, answer))
@@ -86,12 +91,12 @@ pub fn notified(session: &Session, method: &str, message: &[u8]) {
 
 /// Answers a session's request. Requests are served before `notifications/initialized`: HTTP keeps no order between the two.
 pub async fn answer(server: &Server, session: &Arc<Session>, request: &Request<'_>) -> Result<Encoded, RpcError> {
-    let era = Era::Legacy;
+    let (era, caller) = (Era::Legacy, session.caller());
     match &*request.method {
         "ping" => Ok(empty(request)),
-        "resources/list" => resources::list(server, era, request, Kind::Resources).await,
-        "resources/templates/list" => resources::list(server, era, request, Kind::Templates).await,
-        "resources/read" => resources::read(server, era, request).await,
+        "resources/list" => resources::list(server, era, request, caller, Kind::Resources).await,
+        "resources/templates/list" => resources::list(server, era, request, caller, Kind::Templates).await,
+        "resources/read" => resources::read(server, era, request, caller).await,
         "resources/subscribe" => {
             let uri = Params::text("uri", request.params()?.uri)?;
             let listener = session.listener().ok_or_else(RpcError::session_not_found)?;
@@ -103,7 +108,7 @@ pub async fn answer(server: &Server, session: &Arc<Session>, request: &Request<'
             session.listener().ok_or_else(RpcError::session_not_found)?.unsubscribe(&uri);
             Ok(empty(request))
         }
-        "completion/complete" => resources::complete(server, era, request).await,
+        "completion/complete" => resources::complete(server, era, request, caller).await,
         "tools/list" => calls::list(server, era, request),
         "prompts/list" => resources::nothing(server, era, request, "prompts"),
         "tools/call" => calls::answer(server, era, request, session).await,

@@ -1,7 +1,8 @@
 //! `subscriptions/listen` (2026-07-28): a request whose answer is a stream.
 //!
 //! Invariants: the acknowledgement comes first, and only once the providers watch or have said why not (law 11); then come only notices
-//! that were asked for, each tagged with the request's id as the client wrote it; the result comes last, and only when the host ends it.
+//! that were asked for, each tagged with the request's id as the client wrote it; the result comes last, and only when the host ends it, or
+//! its caller is valid no more.
 //! A listen holds its notices in its listener's set until the transport asks for one, and dropping it ends it at once.
 
 use std::{
@@ -24,6 +25,7 @@ use super::{
     observe::Tap,
 };
 use crate::{
+    catalog::Caller,
     subscriptions::{Listener, Notice},
     uri,
 };
@@ -64,7 +66,7 @@ pub struct ListenStream {
 }
 
 /// Begins a listen.
-pub async fn listen(server: &Server, request: &Request<'_>) -> Result<ListenStream, RpcError> {
+pub async fn listen(server: &Server, request: &Request<'_>, caller: &Caller) -> Result<ListenStream, RpcError> {
     let filter: Filter<'_> = Params::object("notifications", request.params()?.notifications)?;
     let list_changed = match filter.list_changed.map(RawValue::get) {
         None | Some("false") => false,
@@ -80,7 +82,7 @@ pub async fn listen(server: &Server, request: &Request<'_>) -> Result<ListenStre
         RpcError::limit(format!("too many listens: at most {} in the whole host", server.caps.listens), server.caps.listens)
     })?;
     let uris: IndexSet<Arc<str>> = uris.into_iter().map(Arc::from).collect();
-    let listener = server.subscriptions.listen(server.caller(), list_changed);
+    let listener = server.subscriptions.listen(caller.clone(), list_changed);
     if !uris.is_empty() {
         let wanted = uris.iter().cloned().collect();
         listener.subscribe(wanted).await.map_err(|error| {
@@ -96,7 +98,7 @@ pub async fn listen(server: &Server, request: &Request<'_>) -> Result<ListenStre
         id,
         server: server.texts.server.clone(),
         stage: Stage::Begun { ack, idle: !list_changed && uris.is_empty() },
-        stopping: server.stopping(),
+        stopping: server.stopping_for(caller),
         _permit: permit,
         tap: None,
     })

@@ -5,8 +5,10 @@
 //! [`Reply`]; it knows no method, and nothing here knows a socket or an HTTP status.
 //!
 //! Invariants: an answer is one line of JSON; dropping the future of a request gives up waiting, and never ends what runs in a provider;
-//! nothing here is held across a wait.
+//! nothing here is held across a wait; what is answered is for
+//! the caller that the transport names, and a session is for the caller that opened it.
 
+mod callers;
 mod calls;
 mod cancelling;
 pub mod encode;
@@ -39,12 +41,8 @@ use tokio::{
     task::AbortHandle,
 };
 
-pub use self::{
-    calls::CallStream,
-    listens::ListenStream,
-    sessions::{EventId, SessionStream},
-};
 use self::{
+    callers::Callers,
     encode::{Answer, Encoded},
     era::{Era, Said},
     error::{RpcError, Status},
@@ -52,6 +50,11 @@ use self::{
     observe::{Connection, Observer, Tap},
     pages::Pages,
     sessions::Sessions,
+};
+pub use self::{
+    calls::CallStream,
+    listens::ListenStream,
+    sessions::{EventId, SessionStream},
 };
 use crate::{
     catalog::{Caller, Catalog},
@@ -101,7 +104,7 @@ pub struct Envelope<'a> {
     pub name: Said<'a>,
     /// Where the client is, for an observer.
     pub peer: Option<IpAddr>,
-    /// Who it is, as the transport has established.
+    /// Who it is, as the transport has established. A session is found by the caller that opened it alone.
     pub caller: &'a Caller,
 }
 
@@ -137,6 +140,16 @@ impl Stopping {
         Self(Some(Box::pin(async move { drop(stop.wait_for(|stop| *stop).await) })))
     }
 
+    /// Resolves when either is true.
+    fn either(mut stop: watch::Receiver<bool>, mut over: watch::Receiver<bool>) -> Self {
+        Self(Some(Box::pin(async move {
+            tokio::select! {
+                stop = stop.wait_for(|stop| *stop) => drop(stop),
+                over = over.wait_for(|over| *over) => drop(over),
+            }
+        })))
+    }
+
     /// Ready when the host stops, and ever after.
     fn poll_stopped(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(stopped) = &mut self.0 else { return Poll::Ready(()) };
@@ -158,6 +171,9 @@ pub struct Server {
     sessions: Arc<Sessions>,
     listens: Arc<Semaphore>,
     caps: Caps,
+    callers: Callers,
+    /// Whether what is answered depends on who asks.
+    by_caller: bool,
     stop: watch::Sender<bool>,
     reaper: AbortHandle,
     texts: Texts,
@@ -230,12 +246,22 @@ impl Server {
             sessions,
             listens: Arc::new(Semaphore::new(caps.listens)),
             caps,
+            callers: Callers::default(),
+            by_caller: false,
             stop: watch::Sender::new(false),
             reaper,
             texts: Texts::new(info),
             observer: None,
             pipes: AtomicU64::new(0),
         }
+    }
+
+    /// The same server for a transport where callers prove who they are: what one of them is answered is no other's business, so no answer
+    /// that depends on the caller says that caches may share it.
+    #[must_use]
+    pub fn for_callers(mut self) -> Self {
+        self.by_caller = true;
+        self
     }
 
     /// The same server, with its messages seen by this.
@@ -270,8 +296,8 @@ impl Server {
     async fn answer(&self, body: &[u8], envelope: &Envelope<'_>) -> Reply {
         match message::parse(body) {
             Ok(Incoming::One(Message::Request(request))) => match era::of(&request, envelope.version) {
-                Era::Modern => modern::answer(self, &request, Some(envelope)).await,
-                Era::Legacy if request.method == "initialize" => legacy::initialize(self, &request),
+                Era::Modern => modern::answer(self, &request, envelope.caller, Some(envelope)).await,
+                Era::Legacy if request.method == "initialize" => legacy::initialize(self, &request, envelope.caller),
                 Era::Legacy => match legacy::session(self, envelope) {
                     Ok(session) => legacy::reply(self, &session, &request).await,
                     Err(error) => Reply::error(request.id, &error),
@@ -337,6 +363,18 @@ impl Server {
         self.stop.send_replace(true);
     }
 
+    /// From now on these callers are valid, and no others: all that others have is ended at once. Their sessions are not found any more, their
+    /// listens and calls that wait end with their result, and so does what they may still open. To be called at each change of who is valid;
+    /// `valid` is asked again, at any time, until it is called once more. Clients at pipes, and all others of whom the transport wants no proof, are [`Caller::anyone`].
+    pub fn end_callers(&self, valid: impl Fn(&Caller) -> bool + Send + Sync + 'static) {
+        let valid: Arc<dyn Fn(&Caller) -> bool + Send + Sync> = Arc::new(valid);
+        self.callers.end(&valid);
+        self.sessions.end_callers(&*valid);
+        if let Some((tools, _)) = &self.tools {
+            tools.end_callers(&*valid);
+        }
+    }
+
     /// Becomes true when all streams are to end.
     pub(crate) fn stopped(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
@@ -346,9 +384,9 @@ impl Server {
         Stopping::new(self.stopped())
     }
 
-    /// Who asks.
-    fn caller(&self) -> Caller {
-        Caller::anyone()
+    /// Likewise, and earlier if this caller is not valid any more.
+    fn stopping_for(&self, caller: &Caller) -> Stopping {
+        Stopping::either(self.stopped(), self.callers.over(caller))
     }
 
     /// Begins a result in the form of the era.

@@ -17,28 +17,29 @@ use super::{
     pages::Kind,
     resources,
 };
+use crate::catalog::Caller;
 
 /// How long a client may remember what this server can do. It never changes while the host runs.
 const DISCOVERED_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// Answers a request. `envelope` is there if the transport repeats parts of the message beside it.
-pub async fn answer(server: &Server, request: &Request<'_>, envelope: Option<&Envelope<'_>>) -> Reply {
+pub async fn answer(server: &Server, request: &Request<'_>, caller: &Caller, envelope: Option<&Envelope<'_>>) -> Reply {
     if let Err(error) = check(request, envelope) {
         return Reply::error(request.id, &error);
     }
     let era = Era::Modern;
     let answer = match &*request.method {
         "server/discover" => Ok(discover(server, request)),
-        "resources/list" => resources::list(server, era, request, Kind::Resources).await,
-        "resources/templates/list" => resources::list(server, era, request, Kind::Templates).await,
-        "resources/read" => resources::read(server, era, request).await,
+        "resources/list" => resources::list(server, era, request, caller, Kind::Resources).await,
+        "resources/templates/list" => resources::list(server, era, request, caller, Kind::Templates).await,
+        "resources/read" => resources::read(server, era, request, caller).await,
         "subscriptions/listen" => {
-            return listens::listen(server, request).await.map_or_else(|error| Reply::error(request.id, &error), Reply::Listening);
+            return listens::listen(server, request, caller).await.map_or_else(|error| Reply::error(request.id, &error), Reply::Listening);
         }
-        "completion/complete" => resources::complete(server, era, request).await,
+        "completion/complete" => resources::complete(server, era, request, caller).await,
         "tools/list" => calls::list(server, era, request),
         "prompts/list" => resources::nothing(server, era, request, "prompts"),
-        "tools/call" => return calls::call(server, era, request, None).await,
+        "tools/call" => return calls::call(server, era, request, caller, None).await,
         "prompts/get" => Err(resources::unknown(request, "prompt")),
         method => Err(RpcError::method_not_found(era, method)),
     };

@@ -96,7 +96,7 @@ mod tests {
     fn list(number: u64, name: &str) -> Arc<Merged> {
         let resources = (0..4).map(|n| Arc::new(ResourceInfo::new(format!("x://{n}"), name))).collect();
         let templates = vec![Arc::new(TemplateInfo::new("x://{a}", name))];
-        Arc::new(Merged { number, resources, templates })
+        Arc::new(Merged { number, resources, templates, ..Merged::default() })
     }
 
     fn page(list: &Arc<Merged>, range: std::ops::Range<usize>) -> Page {

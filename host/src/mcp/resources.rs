@@ -15,15 +15,14 @@ use super::{
     message::{Params, Request, text_of},
     pages::Kind,
 };
-use crate::provider::Completion;
+use crate::{catalog::Caller, provider::Completion};
 
 /// `resources/list` and `resources/templates/list`.
-pub async fn list(server: &Server, era: Era, request: &Request<'_>, kind: Kind) -> Result<Encoded, RpcError> {
+pub async fn list(server: &Server, era: Era, request: &Request<'_>, caller: &Caller, kind: Kind) -> Result<Encoded, RpcError> {
     let cursor = Params::optional_text("cursor", request.params()?.cursor)?;
-    let caller = server.caller();
     let (field, page) = match kind {
-        Kind::Resources => ("resources", server.catalog.resources(&caller, cursor.as_deref()).await?),
-        Kind::Templates => ("resourceTemplates", server.catalog.templates(&caller, cursor.as_deref()).await?),
+        Kind::Resources => ("resources", server.catalog.resources(caller, cursor.as_deref()).await?),
+        Kind::Templates => ("resourceTemplates", server.catalog.templates(caller, cursor.as_deref()).await?),
     };
     let json_and_end = server.pages.json_and_end(kind, &page)?;
     let mut answer = server.begin(era, request.id, 0);
@@ -35,12 +34,12 @@ pub async fn list(server: &Server, era: Era, request: &Request<'_>, kind: Kind) 
 }
 
 /// `resources/read`.
-pub async fn read(server: &Server, era: Era, request: &Request<'_>) -> Result<Encoded, RpcError> {
+pub async fn read(server: &Server, era: Era, request: &Request<'_>, caller: &Caller) -> Result<Encoded, RpcError> {
     let uri = Params::text("uri", request.params()?.uri)?;
-    let read = server.catalog.read(&server.caller(), &uri).await.map_err(|error| RpcError::from_read(era, &uri, &error))?;
+    let read = server.catalog.read(caller, &uri).await.map_err(|error| RpcError::from_read(era, &uri, &error))?;
     let again = read.may_come_again();
     let mut answer = server.begin(era, request.id, if again { 0 } else { encode::expected(&read.contents) });
-    server.frame(era, &mut answer, Some(Cache::of(read.reuse, read.public)));
+    server.frame(era, &mut answer, Some(Cache::of(read.reuse, read.public && !server.by_caller)));
     if again {
         let contents = server.catalog.encoded(&read, |contents| encode::contents_and_end(contents, &uri))?;
         return Ok(answer.finish_with("contents", contents));
@@ -104,7 +103,7 @@ struct CompletionJson<'a> {
 }
 
 /// `completion/complete`, for the variables of templates.
-pub async fn complete(server: &Server, era: Era, request: &Request<'_>) -> Result<Encoded, RpcError> {
+pub async fn complete(server: &Server, era: Era, request: &Request<'_>, caller: &Caller) -> Result<Encoded, RpcError> {
     let params = request.params()?;
     let reference: Reference<'_> = Params::object("ref", params.reference)?;
     let argument: Argument<'_> = Params::object("argument", params.argument)?;
@@ -114,7 +113,7 @@ pub async fn complete(server: &Server, era: Era, request: &Request<'_>) -> Resul
     let completion = match &*Params::text("ref.type", reference.kind)? {
         "ref/resource" => {
             let uri = Params::text("ref.uri", reference.uri)?;
-            let completion = server.catalog.complete(&server.caller(), &uri, &name, &value, &known).await;
+            let completion = server.catalog.complete(caller, &uri, &name, &value, &known).await;
             completion.map_err(|error| RpcError::from_complete(era, &uri, &name, error))?
         }
         // There are no prompts; but no suggestions for one is no lie, and clients ask before they have listed.

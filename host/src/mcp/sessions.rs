@@ -4,6 +4,7 @@
 //! - A session's requests never wait for its stream: the stream takes from the listener only when its transport asks for more.
 //! - At most one stream takes from a listener. A newer one replaces the older at once, also one whose transport is stalled: what waits
 //!   for the next notice belongs to the session, not to the stream.
+//! - A session is for the caller whose listener it was opened with; to any other it is as if there were none.
 //! - A session ends by itself only while it has no stream. When it ends, its subscriptions end at once, whatever still holds the session.
 
 use std::{
@@ -28,7 +29,10 @@ use super::{
     encode::notice,
     observe::{Connection, Observer, Tap},
 };
-use crate::subscriptions::{Listener, Notice};
+use crate::{
+    catalog::Caller,
+    subscriptions::{Listener, Notice},
+};
 
 /// How long a session without a stream lives after its last request. Long enough for a person to come back to a chat.
 pub const IDLE: Duration = Duration::from_secs(30 * 60);
@@ -81,15 +85,15 @@ impl Sessions {
         let (id, tag) = random.split_at(16);
         let id = id.iter().fold(0, |id, byte| id << 8 | u128::from(*byte));
         let tag = tag.iter().fold(0, |tag, byte| tag << 8 | u32::from(*byte));
-        let state = State { listener: Some(Arc::new(listener)), ..State::default() };
         let session = Arc::new(Session {
             id,
+            caller: listener.caller().clone(),
             tag,
             version,
             began: self.began,
             used: AtomicU64::new(0),
             streaming: AtomicBool::new(false),
-            state: Mutex::new(state),
+            state: Mutex::new(State { listener: Some(Arc::new(listener)), ..State::default() }),
             waiting: Waiting::default(),
             over: watch::Sender::new(false),
         });
@@ -110,9 +114,9 @@ impl Sessions {
         Ok(session)
     }
 
-    /// The session of this id. It counts as used now.
-    pub fn find(&self, id: &str) -> Option<Arc<Session>> {
-        let session = self.table.lock().get(&parse_id(id)?)?.clone();
+    /// The session of this id, if this caller opened it. It counts as used now.
+    pub fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Session>> {
+        let session = self.table.lock().get(&parse_id(id)?).filter(|session| session.caller == *caller)?.clone();
         session.touch();
         Some(session)
     }
@@ -134,6 +138,17 @@ impl Sessions {
         ended.iter().for_each(|session| self.end(session));
     }
 
+    /// Ends all of callers that are valid no more.
+    pub fn end_callers(&self, valid: &dyn Fn(&Caller) -> bool) {
+        // What it asks is not ours, so it is not asked under the lock.
+        let all: Vec<_> = self.table.lock().values().cloned().collect();
+        for session in all.into_iter().filter(|session| !valid(&session.caller)) {
+            if self.table.lock().remove(&session.id).is_some() {
+                self.end(&session);
+            }
+        }
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.table.lock().len()
@@ -148,6 +163,7 @@ fn parse_id(id: &str) -> Option<u128> {
 /// One client's session.
 pub struct Session {
     id: u128,
+    caller: Caller,
     /// Marks the event ids of this session's streams.
     tag: u32,
     version: &'static str,
@@ -176,6 +192,11 @@ impl Session {
     /// What the client sends with each request: 32 hexadecimal digits.
     pub fn id(&self) -> String {
         format!("{:032x}", self.id)
+    }
+
+    /// Whose it is.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// The version that was agreed on.

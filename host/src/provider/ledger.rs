@@ -35,6 +35,8 @@ pub struct Ledger {
 struct Watched {
     /// Which watch: one that was ended and begun again is another.
     number: u64,
+    /// For how many it is watched.
+    holders: usize,
     /// How often the URI itself was announced since. Its epoch says less, which others share.
     announced: AtomicU64,
 }
@@ -116,15 +118,25 @@ impl Ledger {
         self.watched.write().clear();
     }
 
-    /// The URI's `subscribe` succeeded.
-    pub fn watch(&self, uri: Arc<str>) {
-        let number = self.watches.fetch_add(1, SeqCst);
-        self.watched.write().insert(uri, Watched { number, announced: AtomicU64::new(0) });
+    /// The URI's `subscribe` succeeded at this instance, for one more who wants it watched. Nothing if the instance is gone.
+    pub fn watch(&self, uri: Arc<str>, instance: u64) {
+        let mut watched = self.watched.write();
+        if self.instance() != instance {
+            return;
+        }
+        let fresh = || Watched { number: self.watches.fetch_add(1, SeqCst), holders: 0, announced: AtomicU64::new(0) };
+        watched.entry(uri).or_insert_with(fresh).holders += 1;
     }
 
-    /// The URI's `unsubscribe` is about to be called.
+    /// One of those who wanted it watched does no longer. After the last of them the watch is over, before its `unsubscribe` is called.
     pub fn unwatch(&self, uri: &str) {
-        self.watched.write().remove(uri);
+        let mut watched = self.watched.write();
+        if let Some(entry) = watched.get_mut(uri) {
+            entry.holders -= 1;
+            if entry.holders == 0 {
+                watched.remove(uri);
+            }
+        }
     }
 
     fn epoch(&self, uri: &str) -> &AtomicU64 {
@@ -148,7 +160,7 @@ mod tests {
     #[test]
     fn a_restart_ends_every_moment_and_every_watch() {
         let ledger = Ledger::default();
-        ledger.watch("x://a".into());
+        ledger.watch("x://a".into(), 0);
         let then = ledger.now("x://a");
         assert!(then.watch.is_some());
         ledger.next_instance();
@@ -159,7 +171,7 @@ mod tests {
     #[test]
     fn a_watch_knows_the_announcements_of_its_own_uri_alone() {
         let ledger = Ledger::default();
-        ledger.watch("x://a".into());
+        ledger.watch("x://a".into(), 0);
         let first = ledger.now("x://a").watch;
         (0..10 * EPOCHS).for_each(|n| ledger.raise(&format!("x://{n}")));
         assert_eq!(ledger.now("x://a").watch, first, "others share its epoch");
@@ -170,10 +182,25 @@ mod tests {
     #[test]
     fn a_watch_that_began_anew_is_another() {
         let ledger = Ledger::default();
-        ledger.watch("x://a".into());
+        ledger.watch("x://a".into(), 0);
         let first = ledger.now("x://a").watch;
         ledger.unwatch("x://a");
-        ledger.watch("x://a".into());
+        ledger.watch("x://a".into(), 0);
         assert_ne!(ledger.now("x://a").watch, first);
+    }
+
+    #[test]
+    fn a_watch_lasts_until_the_last_who_wanted_it_and_none_begins_at_an_instance_that_is_gone() {
+        let ledger = Ledger::default();
+        ledger.watch("x://a".into(), 0);
+        let first = ledger.now("x://a").watch;
+        ledger.watch("x://a".into(), 0);
+        ledger.unwatch("x://a");
+        assert_eq!(ledger.now("x://a").watch, first, "it is the same one for both");
+        ledger.unwatch("x://a");
+        assert_eq!(ledger.now("x://a").watch, None);
+        ledger.next_instance();
+        ledger.watch("x://a".into(), 0);
+        assert_eq!(ledger.now("x://a").watch, None);
     }
 }

@@ -1,7 +1,7 @@
-//! The task around the reducer: it takes commands one after the other, hands them in, and carries out what comes out: calls to providers,
-//! timers, notices into outboxes.
+//! The task around the reducers, of which each view has one: it takes commands one after the other, hands them in, and carries out what
+//! comes out: calls to providers, timers, notices into outboxes.
 //!
-//! Invariants: before each command the reducer sees the newest catalog; nothing here is awaited while a command is handled, so a slow
+//! Invariants: before each command the reducers see the newest catalog; nothing here is awaited while a command is handled, so a slow
 //! provider or listener holds up nobody.
 
 use std::{
@@ -20,10 +20,12 @@ use tokio::{
 use super::{
     LimitError, Subscribed, Traffic,
     outbox::Outbox,
-    reducer::{Effect, ListenerId, Reducer, Ticket, Timer},
+    reducer::{Effect, ListenerId, Ticket, Timer},
+    sharing::{Sharing, Step, ViewId, Wanted},
+    sights::Sights,
 };
 use crate::{
-    catalog::{Candidate, Catalog},
+    catalog::{Candidate, Catalog, View},
     provider::{Error, ProviderEvent, ReadRequest, Source},
 };
 
@@ -37,7 +39,7 @@ pub(super) const LIST_WAIT: Duration = Duration::from_secs(1);
 
 /// What the driver is asked to do.
 pub(super) enum Command {
-    Join { id: ListenerId, outbox: Arc<Outbox>, list_changed: bool },
+    Join { id: ListenerId, view: View, outbox: Arc<Outbox>, list_changed: bool },
     Subscribe { id: ListenerId, uris: Arc<[Arc<str>]>, reply: oneshot::Sender<Result<(), LimitError>> },
     Proceed { id: ListenerId, uris: Arc<[Arc<str>]>, reply: oneshot::Sender<()> },
     Unsubscribe { id: ListenerId, uri: Arc<str> },
@@ -51,10 +53,11 @@ pub(super) enum Command {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
     Expire(Ticket),
-    Retry(Arc<str>, Timer),
+    Retry(ViewId, Arc<str>, Timer),
 }
 
 struct Listening {
+    view: ViewId,
     outbox: Arc<Outbox>,
     list_changed: bool,
 }
@@ -62,15 +65,25 @@ struct Listening {
 /// How a call went, and whether a new owner answers as the one before did.
 type Called = (Result<(), Error>, bool);
 
+/// What a call in flight is about.
+enum About {
+    /// A `subscribe`, which other views may wait for.
+    Subscribe(Arc<str>, Source),
+    /// What concerns one view: whether a candidate owns the URI, or answers as the owner before it did.
+    Look(ViewId, Arc<str>),
+    /// An `unsubscribe`.
+    Unsubscribe(Arc<str>, Source),
+}
+
 struct Driver {
     catalog: Arc<Catalog>,
-    reducer: Reducer,
+    sights: Sights,
+    sharing: Sharing,
     listeners: HashMap<ListenerId, Listening>,
-    /// What a call in flight is about, and whether it is an `unsubscribe`.
-    about: HashMap<Id, (Arc<str>, bool)>,
+    about: HashMap<Id, About>,
     calls: JoinSet<Called>,
     alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
-    waiting: HashMap<Ticket, oneshot::Sender<()>>,
+    waiting: HashMap<Ticket, (ViewId, oneshot::Sender<()>)>,
     tickets: Ticket,
     /// When a change of the list is to be announced, and when the first of those that wait happened.
     list_due: Option<(Instant, Instant)>,
@@ -86,7 +99,8 @@ pub(super) fn run(
     // From here on no change is missed, however late the task gets to run.
     let changes = catalog.changes();
     let driver = Driver {
-        reducer: Reducer::new(catalog.snapshot()),
+        sights: Sights::new(catalog.clone()),
+        sharing: Sharing::default(),
         catalog,
         listeners: HashMap::new(),
         about: HashMap::new(),
@@ -124,71 +138,80 @@ async fn drive(mut driver: Driver, mut inbox: mpsc::UnboundedReceiver<Command>, 
 
 impl Driver {
     fn command(&mut self, command: Command) {
-        self.see_catalog();
+        self.sights.see_catalog();
         match command {
-            Command::Join { id, outbox, list_changed } => {
-                self.reducer.join(id);
-                self.listeners.insert(id, Listening { outbox, list_changed });
+            Command::Join { id, view, outbox, list_changed } => {
+                let view = self.sights.join(&view);
+                self.sights.with(view, |reducer| reducer.join(id));
+                self.listeners.insert(id, Listening { view, outbox, list_changed });
                 self.traffic.listening(self.listeners.len());
             }
             Command::Subscribe { id, uris, reply } => {
-                let _ = reply.send(self.reducer.subscribe(id, &uris));
+                let view = self.view_of(id);
+                let entered = view.and_then(|view| self.sights.with_budget(view, |reducer| reducer.subscribe(id, &uris)));
+                let _ = reply.send(entered.unwrap_or(Ok(())));
             }
             Command::Proceed { id, uris, reply } => {
-                self.tickets += 1;
-                self.waiting.insert(self.tickets, reply);
-                self.alarms.push(Reverse((Instant::now() + ANSWER_WAIT, Alarm::Expire(self.tickets))));
-                self.reducer.proceed(id, &uris, self.tickets);
+                // Dropping the reply answers one who has left.
+                if let Some(view) = self.view_of(id) {
+                    self.tickets += 1;
+                    self.waiting.insert(self.tickets, (view, reply));
+                    self.alarms.push(Reverse((Instant::now() + ANSWER_WAIT, Alarm::Expire(self.tickets))));
+                    let ticket = self.tickets;
+                    self.sights.with(view, |reducer| reducer.proceed(id, &uris, ticket));
+                }
             }
             Command::Unsubscribe { id, uri } => {
-                self.reducer.unsubscribe(id, &uri);
                 if let Some(listening) = self.listeners.get(&id) {
+                    self.sights.with(listening.view, |reducer| reducer.unsubscribe(id, &uri));
                     listening.outbox.forget(&uri);
                 }
             }
             Command::Leave { id } => {
-                self.listeners.remove(&id);
+                self.leave(id);
                 self.traffic.listening(self.listeners.len());
-                self.reducer.leave(id);
             }
             Command::Event(event, reply) => {
-                if event.down || event.up {
-                    self.reducer.instance(event.source, event.up);
-                }
-                if !event.updated.is_empty() {
-                    self.reducer.announce(event.source, event.updated);
+                let died = event.down || event.up;
+                self.sights.event(event);
+                if died {
+                    self.sharing.sweep();
                 }
                 let _ = reply.send(());
             }
             Command::Counts(reply) => {
-                let mut counts: Vec<_> = self.reducer.counts().map(|(uri, count)| (uri.clone(), count)).collect();
-                counts.sort_unstable();
-                let _ = reply.send(counts);
+                let _ = reply.send(self.sights.counts());
             }
             Command::Table(reply) => {
-                let mut table: Vec<_> = self.reducer.table().collect();
-                table.sort_unstable();
-                let _ = reply.send(table);
+                let _ = reply.send(self.sights.table());
             }
             Command::Close(_) => {}
         }
         self.carry_out();
     }
 
-    /// Everything is decided on the newest catalog.
-    fn see_catalog(&mut self) {
-        let snapshot = self.catalog.snapshot();
-        if snapshot.number != self.reducer.catalog_number() {
-            self.reducer.catalog(snapshot);
-        }
+    fn view_of(&self, id: ListenerId) -> Option<ViewId> {
+        self.listeners.get(&id).map(|listening| listening.view)
+    }
+
+    fn leave(&mut self, id: ListenerId) {
+        let Some(Listening { view, .. }) = self.listeners.remove(&id) else { return };
+        self.sights.leave(view);
+        self.sights.with(view, |reducer| reducer.leave(id));
     }
 
     fn alarm(&mut self) {
-        self.see_catalog();
+        self.sights.see_catalog();
         while self.alarms.peek().is_some_and(|Reverse((at, _))| *at <= Instant::now()) {
             match self.alarms.pop() {
-                Some(Reverse((_, Alarm::Expire(ticket)))) => self.reducer.expire(ticket),
-                Some(Reverse((_, Alarm::Retry(uri, timer)))) => self.reducer.retry(&uri, timer),
+                Some(Reverse((_, Alarm::Expire(ticket)))) => {
+                    if let Some((view, _)) = self.waiting.get(&ticket) {
+                        self.sights.with(*view, |reducer| reducer.expire(ticket));
+                    }
+                }
+                Some(Reverse((_, Alarm::Retry(view, uri, timer)))) => {
+                    self.sights.with(view, |reducer| reducer.retry(&uri, timer));
+                }
                 None => {}
             }
         }
@@ -200,49 +223,100 @@ impl Driver {
             Ok((id, called)) => (id, called),
             Err(error) => (error.id(), (Err(Error::Failed("the provider panicked".into())), false)),
         };
-        self.see_catalog();
+        self.sights.see_catalog();
         match self.about.remove(&id) {
-            Some((uri, true)) => self.reducer.unsubscribed(&uri),
-            Some((uri, false)) => self.reducer.subscribed(&uri, result, same),
+            Some(About::Subscribe(uri, source)) => {
+                let (view, steps) = self.sharing.subscribed(&uri, source, &result);
+                if let Some(view) = view {
+                    self.answer(view, &uri, result, same);
+                }
+                steps.into_iter().for_each(|step| self.step(step));
+            }
+            Some(About::Look(view, uri)) => self.answer(view, &uri, result, same),
+            Some(About::Unsubscribe(uri, source)) => {
+                let (view, step) = self.sharing.unsubscribed(&uri, source);
+                if let Some(view) = view {
+                    self.sights.with(view, |reducer| reducer.unsubscribed(&uri));
+                }
+                step.into_iter().for_each(|step| self.step(step));
+            }
             None => {}
         }
         self.carry_out();
     }
 
+    /// Tells a view what became of its `subscribe` or its probe.
+    fn answer(&mut self, view: ViewId, uri: &Arc<str>, result: Result<(), Error>, same: bool) {
+        self.sights.with(view, |reducer| reducer.subscribed(uri, result, same));
+    }
+
     fn carry_out(&mut self) {
-        self.traffic.dropped_so_far(self.reducer.dropped);
-        for effect in self.reducer.effects() {
-            match effect {
-                Effect::Subscribe(uri, candidate, before) => {
-                    let catalog = self.catalog.clone();
-                    self.call(uri, false, |uri| subscribe(catalog, candidate, uri, before));
+        // What is answered at once has effects of its own.
+        loop {
+            let effects = self.sights.effects();
+            if effects.is_empty() {
+                break;
+            }
+            effects.into_iter().for_each(|(view, effect)| self.carry(view, effect));
+        }
+        self.traffic.dropped_so_far(self.sights.dropped());
+        self.sights.retire();
+    }
+
+    fn carry(&mut self, view: ViewId, effect: Effect) {
+        match effect {
+            Effect::Subscribe(uri, candidate, before) => {
+                let step = self.sharing.want(Wanted { view, uri, candidate, before });
+                step.into_iter().for_each(|step| self.step(step));
+            }
+            Effect::Probe(uri, candidate) => self.call(About::Look(view, uri.clone()), probe(candidate, uri)),
+            Effect::Unsubscribe(uri, candidate) => {
+                if self.sharing.release(view, &uri, candidate.source) {
+                    self.call(About::Unsubscribe(uri.clone(), candidate.source), unsubscribe(candidate, uri));
+                } else {
+                    self.sights.with(view, |reducer| reducer.unsubscribed(&uri));
                 }
-                Effect::Probe(uri, candidate) => self.call(uri, false, |uri| probe(candidate, uri)),
-                Effect::Unsubscribe(uri, candidate) => self.call(uri, true, |uri| unsubscribe(candidate, uri)),
-                Effect::Retry(uri, timer, pause) => self.alarms.push(Reverse((Instant::now() + pause, Alarm::Retry(uri, timer)))),
-                Effect::Tell(listener, uri) => {
-                    if let Some(listening) = self.listeners.get(&listener)
-                        && !listening.outbox.push(&uri)
-                    {
-                        self.traffic.coalesced();
-                    }
+            }
+            Effect::Retry(uri, timer, pause) => self.alarms.push(Reverse((Instant::now() + pause, Alarm::Retry(view, uri, timer)))),
+            Effect::Tell(listener, uri) => {
+                if let Some(listening) = self.listeners.get(&listener)
+                    && !listening.outbox.push(&uri)
+                {
+                    self.traffic.coalesced();
                 }
-                Effect::Answer(ticket) => {
-                    if let Some(reply) = self.waiting.remove(&ticket) {
-                        let _ = reply.send(());
-                    }
+            }
+            Effect::Answer(ticket) => {
+                if let Some((_, reply)) = self.waiting.remove(&ticket) {
+                    let _ = reply.send(());
                 }
             }
         }
     }
 
-    fn call<F: Future<Output = Called> + Send + 'static>(&mut self, uri: Arc<str>, unsubscribes: bool, call: impl FnOnce(Arc<str>) -> F) {
-        let id = self.calls.spawn(call(uri.clone())).id();
-        self.about.insert(id, (uri, unsubscribes));
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Subscribe(Wanted { uri, candidate, before, .. }) => {
+                let about = About::Subscribe(uri.clone(), candidate.source);
+                self.call(about, subscribe(self.catalog.clone(), candidate, uri, before));
+            }
+            Step::Answer(Wanted { view, uri, candidate, before: Some(before) }, Ok(())) => {
+                let catalog = self.catalog.clone();
+                let compared = uri.clone();
+                let compare = async move { (Ok(()), catalog.answers_as_before(before, &candidate, &compared).await) };
+                self.call(About::Look(view, uri), compare);
+            }
+            Step::Answer(Wanted { view, uri, .. }, result) => self.answer(view, &uri, result, false),
+        }
+    }
+
+    fn call(&mut self, about: About, call: impl Future<Output = Called> + Send + 'static) {
+        let id = self.calls.spawn(call).id();
+        self.about.insert(id, about);
     }
 
     fn list_may_have_changed(&mut self) {
-        self.see_catalog();
+        self.sights.see_catalog();
+        self.sharing.sweep();
         self.carry_out();
         let now = Instant::now();
         let first = self.list_due.map_or(now, |(_, first)| first);
@@ -251,8 +325,12 @@ impl Driver {
 
     fn announce_lists(&mut self) {
         self.list_due = None;
-        if self.catalog.announce() {
-            for listening in self.listeners.values().filter(|listening| listening.list_changed) {
+        let due = self.catalog.announce();
+        if due.is_empty() {
+            return;
+        }
+        for listening in self.listeners.values().filter(|listening| listening.list_changed) {
+            if self.sights.view(listening.view).is_some_and(|view| due.contains(view)) {
                 listening.outbox.push_list_changed();
             }
         }
@@ -260,8 +338,8 @@ impl Driver {
 
     /// Law 9: each provider is told, and one that fails or hangs does not keep the others from it.
     async fn close(&mut self) {
-        for id in std::mem::take(&mut self.listeners).into_keys() {
-            self.reducer.leave(id);
+        for id in self.listeners.keys().copied().collect::<Vec<_>>() {
+            self.leave(id);
         }
         self.carry_out();
         let deadline = Instant::now() + TEARDOWN_WAIT;

@@ -2,13 +2,20 @@
 //!
 //! A *listener* is a legacy session or one `subscriptions/listen` request; this module does not care which. One serial task, the driver,
 //! owns the `reducer` with the table of listeners and bindings, feeds it and carries out its effects; each listener has an `outbox`
-//! that the driver fills and the listener's stream empties. The laws are written down where they are kept: 1 to 5, 10 and 11 in `reducer`,
-//! 6 in `outbox`, 7 in [`crate::provider::Ledger`] and [`crate::catalog`], 8 in `driver` and [`crate::catalog`], 9 in `driver`.
+//! that the driver fills and the listener's stream empties.
+//!
+//! What a listener's caller may not see does not exist for it. So each view that somebody listens in has a reducer of its own (`sights`), over the
+//! catalog of that view; below them, `sharing` sees to it that a provider is asked once to watch what several views want. The other shape, one
+//! table of bindings for all views, would have had to prove every law anew.
+//!
+//! The laws are written down where they are kept: 1 to 5, 10 and 11 in `reducer`, 2 in `sharing` too, 6 in `outbox`, 7 in [`crate::provider::Ledger`] and [`crate::catalog`], 8 in `driver` and [`crate::catalog`], 9 in `driver`.
 
 mod binding;
 mod driver;
 mod outbox;
 mod reducer;
+mod sharing;
+mod sights;
 #[cfg(test)]
 mod tests;
 mod traffic;
@@ -78,12 +85,12 @@ impl Subscriptions {
         Self { commands, catalog, ids: Arc::default(), traffic }
     }
 
-    /// A new listener, with no subscriptions yet; `list_changed` says whether it is told of the lists too. Dropping it ends them all.
-    pub fn listen(&self, _caller: Caller, list_changed: bool) -> Listener {
+    /// A new listener, with no subscriptions yet, that is told of what its caller may see; `list_changed` says whether it is told of the lists too. Dropping it ends them all.
+    pub fn listen(&self, caller: Caller, list_changed: bool) -> Listener {
         let id = self.ids.fetch_add(1, Relaxed);
         let outbox = Arc::new(Outbox::default());
-        self.send(Command::Join { id, outbox: outbox.clone(), list_changed });
-        Listener { id, outbox, subscriptions: self.clone() }
+        self.send(Command::Join { id, view: caller.view().clone(), outbox: outbox.clone(), list_changed });
+        Listener { id, caller, outbox, subscriptions: self.clone() }
     }
 
     /// What a provider announced, or what became of its instance. Sent at once; resolves when it has been dealt with. Whoever passes events
@@ -94,14 +101,14 @@ impl Subscriptions {
         async { drop(done.await) }
     }
 
-    /// How many listeners each URI has, sorted by URI.
+    /// How many listeners each URI has, sorted by URI, whatever their views.
     pub async fn counts(&self) -> Vec<(Arc<str>, usize)> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Counts(reply));
         answer.await.unwrap_or_default()
     }
 
-    /// Each subscribed URI, sorted, with who owns it.
+    /// Each subscribed URI, sorted, with who owns it: once for each owner that it has in some view.
     pub async fn table(&self) -> Vec<Subscribed> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Table(reply));
@@ -129,11 +136,17 @@ impl Subscriptions {
 /// One listener: a legacy session, or one `subscriptions/listen` request.
 pub struct Listener {
     id: ListenerId,
+    caller: Caller,
     outbox: Arc<Outbox>,
     subscriptions: Subscriptions,
 }
 
 impl Listener {
+    /// Whose it is.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// Adds to what it is told of. Returns when the providers watch, or have said why not, or after one second (law 11); before that it
     /// waits for providers that still load and may own one of the URIs, at most the catalog's loading time. All or nothing: an error
     /// adds none. Once it has been called, dropping the future does not take the subscriptions back.
@@ -149,7 +162,7 @@ impl Listener {
         let (reply, entered) = oneshot::channel();
         self.subscriptions.send(Command::Subscribe { id: self.id, uris: uris.clone(), reply });
         entered.await.unwrap_or(Ok(()))?;
-        self.subscriptions.catalog.loaded_for(&uris).await;
+        self.subscriptions.catalog.loaded_for(self.caller.view(), &uris).await;
         let (reply, settled) = oneshot::channel();
         self.subscriptions.send(Command::Proceed { id: self.id, uris, reply });
         let _ = settled.await;

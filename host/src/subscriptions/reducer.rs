@@ -1,4 +1,4 @@
-//! The serial reducer: who listens to what, and who owns what is listened to. It does nothing itself and knows no time: its methods are
+//! The serial reducer of one view: who listens to what, and who owns what is listened to. It does nothing itself and knows no time: its methods are
 //! the inputs, what is to be done comes out as [`Effect`]s.
 //!
 //! Invariants (design laws 1 to 5, 10 and 11):
@@ -75,6 +75,8 @@ pub(super) struct Reducer {
     early: HashMap<u32, (u64, Updated)>,
     timers: Timer,
     bytes: usize,
+    /// What the subscriptions of all other views take.
+    pub(super) bytes_elsewhere: usize,
     /// Announcements that were not taken (law 4).
     pub(super) dropped: u64,
     effects: Vec<Effect>,
@@ -90,6 +92,7 @@ impl Reducer {
             early: HashMap::new(),
             timers: 0,
             bytes: 0,
+            bytes_elsewhere: 0,
             dropped: 0,
             effects: Vec::new(),
         }
@@ -103,6 +106,16 @@ impl Reducer {
     /// The number of the catalog that was seen last.
     pub(super) fn catalog_number(&self) -> u64 {
         self.snapshot.number
+    }
+
+    /// What its subscriptions take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing is subscribed, and nothing that was is still to be ended.
+    pub(super) fn is_idle(&self) -> bool {
+        self.bindings.is_empty() && self.tickets.is_empty()
     }
 
     /// How many listeners each URI has.
@@ -134,7 +147,7 @@ impl Reducer {
             return Err(LimitError { cap: SUBSCRIPTIONS_PER_LISTENER, of: "for one listener" });
         }
         let bytes: usize = fresh.iter().map(|uri| cost(uri)).sum();
-        if self.bytes + bytes > SUBSCRIPTION_BYTES {
+        if self.bytes + self.bytes_elsewhere + bytes > SUBSCRIPTION_BYTES {
             return Err(LimitError { cap: SUBSCRIPTION_BYTES, of: "bytes of subscriptions in the whole host" });
         }
         self.bytes += bytes;

@@ -64,7 +64,7 @@ impl Tools {
         let limit = limit(&arguments, ENTRIES)?;
         let page = self.catalog.all_resources(caller, arguments.optional_text("cursor")?).await;
         let (list, start) = page.map_err(|error| Wrong(format!("`cursor`: {error}: call {} without it.", super::LIST_RESOURCES)))?;
-        let snapshot = self.catalog.snapshot();
+        let snapshot = self.catalog.seen_in(caller.view());
         if let Some(provider) = filter.provider
             && !snapshot.places.iter().any(|place| *place.name == *provider)
         {
@@ -98,7 +98,7 @@ impl Tools {
         let limit = limit(&arguments, ENTRIES)?;
         let page = self.catalog.all_templates(caller, arguments.optional_text("cursor")?).await;
         let (list, start) = page.map_err(|error| Wrong(format!("`cursor`: {error}: call {} without it.", super::LIST_TEMPLATES)))?;
-        let snapshot = self.catalog.snapshot();
+        let snapshot = self.catalog.seen_in(caller.view());
         let found: Vec<_> = list.templates.iter().skip(start).take(limit).collect();
         let next = (start + found.len() < list.templates.len()).then(|| self.catalog.templates_cursor(&list, start + found.len()));
         let entries = found.iter().map(|info| template_entry(info, snapshot.template_lister(&info.uri_template)).into()).collect();

@@ -8,6 +8,7 @@
 //!   Tools, "Error Handling"). Only a tool that there is not is an error of the protocol.
 //! - Several clients give the model the structured part of a result and nothing else, where there is one. So it says all that the text
 //!   says, and a result with an image, which it could not carry, has none.
+//! - What a caller may not see is in no result, and a token that another caller was given says nothing.
 //! - No result floods a model's context: lists are paged, texts are cut at a length that the caller may raise, blobs are linked.
 
 mod arguments;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, value::RawValue};
 
-use self::{arguments::Wrong, watches::Watches};
+use self::{arguments::Wrong, watches::Watchers};
 pub use self::{
     definitions::{LIST_RESOURCES, LIST_TEMPLATES, READ_RESOURCE, SEARCH_RESOURCES, WAIT_FOR_UPDATE, definitions},
     listing::{ENTRIES, MOST_ENTRIES},
@@ -134,14 +135,19 @@ pub enum Outcome {
 /// The tools of one host.
 pub struct Tools {
     catalog: Arc<Catalog>,
-    watches: Watches,
+    watches: Watchers,
 }
 
 impl Tools {
     /// Tools over these. `mark` tells the tokens of this host from those of any other, and of itself before a restart, so it should be
     /// random. Needs a tokio runtime.
     pub fn new(catalog: Arc<Catalog>, subscriptions: &Subscriptions, mark: u32) -> Self {
-        Self { catalog, watches: Watches::new(subscriptions, Caller::anyone(), mark) }
+        Self { catalog, watches: Watchers::new(subscriptions, mark) }
+    }
+
+    /// Forgets what the tools know of callers that are valid no more.
+    pub fn end_callers(&self, valid: &dyn Fn(&Caller) -> bool) {
+        self.watches.end(valid);
     }
 
     /// Calls a tool. Dropping the future gives up waiting.

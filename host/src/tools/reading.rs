@@ -64,12 +64,13 @@ impl Tools {
         let uri = arguments.text("uri")?;
         let offset = arguments.whole("offset", 0, usize::MAX)?;
         let length = arguments.whole("length", LENGTH, MOST_LENGTH)?;
-        let number = self.watches.number();
+        let watches = self.watches.of(caller);
+        let number = watches.number();
         let read = match self.catalog.read(caller, uri).await {
             Ok(read) => read,
             Err(error) => return Ok(refused(uri, &error)),
         };
-        let token = self.watches.token(number, uri, digest(uri, &read.contents));
+        let token = watches.token(number, uri, digest(uri, &read.contents));
         Ok(render(uri, &read.contents, offset, length, &token))
     }
 }

@@ -145,7 +145,7 @@ impl Tools {
         found.truncate(limit);
         templates.truncate(limit);
 
-        let snapshot = self.catalog.snapshot();
+        let snapshot = self.catalog.seen_in(caller.view());
         let entries: Vec<Value> = found
             .iter()
             .map(|Found { info, snippet, .. }| {

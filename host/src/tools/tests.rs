@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::*;
+use super::{watches::Watches, *};
 use crate::{
     catalog::{Position, Rules},
     provider::{

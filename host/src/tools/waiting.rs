@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::{
     Link, Outcome, READ_RESOURCE, ToolResult, Tools,
     arguments::{Arguments, Wrong},
-    watches::{HELD, Point, Seen, Wait, WaitError, digest},
+    watches::{HELD, Point, Seen, Wait, WaitError, Watches, digest},
 };
-use crate::catalog::{Caller, Catalog, Snapshot};
+use crate::catalog::{Caller, Catalog, Snapshot, View};
 
 /// How long a call waits, if the caller says nothing: less than what clients give a call before they give up, as far as is known.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
@@ -38,7 +38,10 @@ enum Over {
 /// A call that waits. Dropping it ends that.
 pub struct Waiting {
     wait: Wait,
+    /// What it waits by lasts as long as it does.
+    _watches: Arc<Watches>,
     catalog: Arc<Catalog>,
+    view: View,
     timeout: Duration,
     deadline: Instant,
 }
@@ -48,14 +51,16 @@ impl Tools {
         let arguments = Arguments::read(raw, &["uris", "timeout", "token"])?;
         let uris = arguments.texts("uris", URIS)?;
         let timeout = arguments.seconds("timeout", TIMEOUT, LONGEST_TIMEOUT)?;
-        let point = arguments.optional_text("token")?.map_or(Point::Now, |token| self.watches.point(token));
+        let watches = self.watches.of(caller);
+        let point = arguments.optional_text("token")?.map_or(Point::Now, |token| watches.point(token));
         let deadline = Instant::now() + timeout;
-        let mut wait = self.watches.wait(&uris, point).await.map_err(|error| match &error {
+        let mut wait = watches.wait(&uris, point).await.map_err(|error| match &error {
             WaitError::InvalidUri(..) => Wrong(format!("`uris`: {error}. Give URIs exactly as they are listed.")),
             WaitError::Limit(_) => Wrong(format!("Not now: {error}. Wait for fewer resources, or try again in a minute.")),
         })?;
         let seen = self.compare(caller, &mut wait).await;
-        let waiting = Waiting { wait, catalog: self.catalog.clone(), timeout, deadline };
+        let view = caller.view().clone();
+        let waiting = Waiting { wait, _watches: watches, catalog: self.catalog.clone(), view, timeout, deadline };
         Ok(match seen {
             Some(seen) => Outcome::Done(waiting.result(&seen, Over::Changed)),
             None if timeout.is_zero() => Outcome::Done(waiting.result(&waiting.wait.look(), Over::Timeout)),
@@ -117,7 +122,7 @@ impl Waiting {
 
     fn result(&self, seen: &Seen, over: Over) -> ToolResult {
         let token = self.wait.token(seen.number);
-        let snapshot = self.catalog.snapshot();
+        let snapshot = self.catalog.seen_in(&self.view);
         let unknown: Vec<_> = match over {
             // A URI with a slip in it would be waited for in vain.
             Over::Timeout => self.wait.uris().iter().filter(|uri| snapshot.candidates(uri).is_empty()).cloned().collect(),

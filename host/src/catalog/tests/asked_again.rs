@@ -31,12 +31,12 @@ async fn law_8_a_list_that_was_taken_back_already_and_is_served_once_more_is_tak
     long(&mut world, 1).await;
     let cursor = world.catalog.resources(&Caller::anyone(), None).await.unwrap().next.unwrap();
     world.provider(2, &[("x://b", "")]).await;
-    assert!(world.catalog.announce());
+    assert!(world.tells());
     let mut changes = world.catalog.changes();
     changes.mark_unchanged();
     world.catalog.resources(&Caller::anyone(), Some(&cursor)).await.unwrap();
     assert!(changes.has_changed().unwrap(), "whoever announces has to be woken: nothing else will change");
-    assert!(world.catalog.announce());
+    assert!(world.tells());
 }
 
 #[tokio::test(start_paused = true)]

@@ -56,7 +56,7 @@ async fn an_answer_that_is_not_given_again_has_no_form_to_keep() {
     let mut world = World::new();
     let provider = world.provider(1, &[("x://a", "text")]).await;
     // Watched, so that the answer itself is kept: it is what its listeners know.
-    provider.announcer.ledger().watch("x://a".into());
+    provider.announcer.ledger().watch("x://a".into(), 0);
     let made = Cell::new(0);
     for _ in 0..2 {
         assert!(!world.catalog.read(&Caller::anyone(), "x://a").await.unwrap().may_come_again());

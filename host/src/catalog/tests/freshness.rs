@@ -48,12 +48,12 @@ async fn law_7_until_announced_holds_only_while_the_provider_watches() {
     };
     expect(1, "").await;
     expect(2, "nobody watches").await;
-    ledger.watch("x://a".into());
+    ledger.watch("x://a".into(), ledger.instance());
     expect(3, "it was read before the watch began").await;
     expect(3, "it is watched").await;
     ledger.unwatch("x://a");
     expect(4, "the watch has ended").await;
-    ledger.watch("x://a".into());
+    ledger.watch("x://a".into(), ledger.instance());
     expect(5, "this is another watch").await;
     expect(5, "and it holds").await;
     provider.announcer.announce(Occurrence::Down);
@@ -127,16 +127,16 @@ async fn kept_answers_are_bounded_in_bytes() {
 async fn law_8_a_list_is_announced_if_it_differs_or_another_was_served() {
     let mut world = World::new();
     world.provider(1, &[("x://a", "")]).await;
-    assert!(world.catalog.announce());
-    assert!(!world.catalog.announce());
+    assert!(world.tells());
+    assert!(!world.tells());
     world.provider(2, &[("x://b", "")]).await;
     world.order.pop();
     world.arrange();
-    assert!(!world.catalog.announce(), "it came and went unseen");
+    assert!(!world.tells(), "it came and went unseen");
     world.provider(2, &[("x://b", "")]).await;
     world.uris().await;
     world.order.pop();
     world.arrange();
-    assert!(world.catalog.announce(), "someone has seen it");
-    assert!(!world.catalog.announce());
+    assert!(world.tells(), "someone has seen it");
+    assert!(!world.tells());
 }

@@ -22,7 +22,7 @@ impl World {
 /// A provider whose URI is watched, and was read.
 async fn watched(world: &mut World, text: &str) -> Arc<Memory> {
     let provider = world.provider(1, &[(URI, text)]).await;
-    provider.announcer.ledger().watch(URI.into());
+    provider.announcer.ledger().watch(URI.into(), 0);
     world.read(URI).await.unwrap();
     provider
 }

@@ -10,16 +10,19 @@ use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
 
 use super::{Backend, Listen, Outcome, Tapped, Work};
-use crate::mcp::{
-    CallStream, Event, ListenStream, Reply, Server, SessionStream, encode,
-    error::RpcError,
-    legacy,
-    message::{Id, Incoming, Message, Request, parse},
-    modern,
-    sessions::Session,
+use crate::{
+    catalog::Caller,
+    mcp::{
+        CallStream, Event, ListenStream, Reply, Server, SessionStream, encode,
+        error::RpcError,
+        legacy,
+        message::{Id, Incoming, Message, Request, parse},
+        modern,
+        sessions::Session,
+    },
 };
 
-/// The backend of one client. Its session ends with it.
+/// The backend of one client, of whom no proof is wanted. Its session ends with it.
 pub struct Local {
     server: Arc<Server>,
     legacy: Option<Legacy>,
@@ -48,10 +51,10 @@ impl Local {
     }
 
     fn begin_session(&mut self, request: &Request<'_>) -> Outcome<LocalListen> {
-        match legacy::initialize(&self.server, request) {
+        match legacy::initialize(&self.server, request, <&Caller>::default()) {
             Reply::Session(id, answer) => {
                 self.end_session();
-                self.legacy = self.server.sessions.find(&id).map(|session| {
+                self.legacy = self.server.sessions.find(&id, <&Caller>::default()).map(|session| {
                     let stream = session.stream(None, self.server.stopping());
                     Legacy { session, stream }
                 });
@@ -112,7 +115,7 @@ impl Backend for Local {
         let server = self.server.clone();
         async move {
             let Some(request) = request(&line) else { return Outcome::Nothing };
-            outcome(modern::answer(&server, &request, None).await)
+            outcome(modern::answer(&server, &request, <&Caller>::default(), None).await)
         }
         .boxed()
     }

@@ -69,11 +69,14 @@ async fn at_the_cap_the_session_without_a_stream_that_idled_longest_makes_room()
         others.push(table.open().unwrap());
     }
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert!(table.sessions.find(&others[0].id()).is_some(), "used later than the other now");
+    assert!(table.sessions.find(&others[0].id(), &Caller::anyone()).is_some(), "used later than the other now");
     table.open().unwrap();
     assert_eq!(table.sessions.count(), 3);
-    assert!(table.sessions.find(&streaming.id()).is_some() && table.sessions.find(&others[0].id()).is_some());
-    assert!(table.sessions.find(&others[1].id()).is_none() && others[1].listener().is_none());
+    assert!(
+        table.sessions.find(&streaming.id(), &Caller::anyone()).is_some()
+            && table.sessions.find(&others[0].id(), &Caller::anyone()).is_some()
+    );
+    assert!(table.sessions.find(&others[1].id(), &Caller::anyone()).is_none() && others[1].listener().is_none());
 }
 
 #[tokio::test]
@@ -94,14 +97,14 @@ async fn a_session_ends_when_it_idles_and_never_while_it_has_a_stream() {
     tokio::time::advance(IDLE - Duration::from_millis(1)).await;
     table.sessions.reap();
     assert_eq!(table.sessions.count(), 3);
-    assert!(table.sessions.find(&used.id()).is_some());
+    assert!(table.sessions.find(&used.id(), &Caller::anyone()).is_some());
     tokio::time::advance(Duration::from_millis(1)).await;
     table.sessions.reap();
-    assert!(table.sessions.find(&idle.id()).is_none() && idle.listener().is_none());
+    assert!(table.sessions.find(&idle.id(), &Caller::anyone()).is_none() && idle.listener().is_none());
     assert_eq!(table.sessions.count(), 2);
     tokio::time::advance(IDLE * 3).await;
     table.sessions.reap();
-    assert!(table.sessions.find(&used.id()).is_none() && table.sessions.count() == 1);
+    assert!(table.sessions.find(&used.id(), &Caller::anyone()).is_none() && table.sessions.count() == 1);
     drop(stream);
     tokio::time::advance(IDLE - Duration::from_millis(1)).await;
     table.sessions.reap();
@@ -208,8 +211,8 @@ async fn only_the_very_id_finds_a_session() {
     let table = Table::new(9).await;
     let session = table.open().unwrap();
     let id = session.id();
-    assert!(id.len() == ID_DIGITS && table.sessions.find(&id).is_some());
+    assert!(id.len() == ID_DIGITS && table.sessions.find(&id, &Caller::anyone()).is_some());
     for other in [id.to_uppercase(), format!("{id}0"), format!("0{id}"), format!("+{}", &id[1..]), id[1..].to_owned(), String::new()] {
-        assert!(other == id || table.sessions.find(&other).is_none(), "{other}");
+        assert!(other == id || table.sessions.find(&other, &Caller::anyone()).is_none(), "{other}");
     }
 }

@@ -32,7 +32,7 @@ impl Reducer {
         let watch = match &result {
             Ok(()) if probe => Some(Watch::Unwatchable),
             Ok(()) => {
-                candidate.ledger.watch(uri.clone());
+                candidate.ledger.watch(uri.clone(), instance);
                 binding.held.push(Held { candidate: candidate.clone(), instance });
                 Some(Watch::Watched)
             }

@@ -15,6 +15,7 @@
 //! - What is held is bounded: [`WATCHED`] URIs of [`WATCHED_BYTES`], [`WAITS`] calls, [`WAITED`] URIs of all calls together. A call holds
 //!   the table's copy of a URI, never its own. URIs that nobody waits for make room for those that somebody does.
 
+mod callers;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -30,7 +31,10 @@ use indexmap::IndexSet;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 
-pub use self::token::{Known, Point, digest, set};
+pub use self::{
+    callers::{KEPT_CALLERS, Watchers},
+    token::{Known, Point, digest, set},
+};
 use crate::{
     catalog::Caller,
     subscriptions::{Listener, Notice, SUBSCRIPTIONS_PER_LISTENER, SubscribeError, Subscriptions},
@@ -41,13 +45,13 @@ use crate::{
 pub const HELD: Duration = Duration::from_secs(60);
 /// How often those are looked for that were held long enough.
 const SWEPT_EVERY: Duration = Duration::from_secs(5);
-/// URIs watched at a time: what one listener may have.
+/// URIs watched at a time for one caller: what one listener may have.
 pub const WATCHED: usize = SUBSCRIPTIONS_PER_LISTENER;
 /// Their bytes: a quarter of what all subscriptions of the host may take, so that those who wait leave room for those who listen.
 pub const WATCHED_BYTES: usize = crate::subscriptions::SUBSCRIPTION_BYTES / 4;
-/// Calls that wait at a time: as many as there may be listens.
+/// Calls of one caller that wait at a time: as many as there may be listens.
 pub const WAITS: usize = 16_384;
-/// URIs of all calls that wait, together: what 1,000 callers with 1,000 URIs have, at some 40 bytes each.
+/// URIs of all calls of one caller that wait, together: what 1,000 callers with 1,000 URIs have, at some 40 bytes each.
 pub const WAITED: usize = 1 << 20;
 /// Changes taken in one turn.
 const BATCH: usize = WATCHED;
@@ -158,6 +162,12 @@ impl Watches {
             }
         }
         Ok(wait)
+    }
+
+    /// Whether anything is watched, or waited for.
+    fn is_watching(&self) -> bool {
+        let table = self.shared.table.lock();
+        !table.entries.is_empty() || !table.waits.is_empty()
     }
 
     /// How many URIs are watched.
