@@ -14,11 +14,15 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use wharf::{
-    catalog::Caller,
+    catalog::{Caller, View},
     config::Config,
     host::Host,
-    provider::{Body, Completion, CompletionRequest, Error, ResourceInfo, fixed::RegisterError},
+    provider::{
+        Body, Completion, CompletionRequest, Error, ResourceInfo,
+        fixed::{Fixed, RegisterError},
+    },
     subscriptions::{Listener, Notice},
 };
 
@@ -111,6 +115,31 @@ async fn whoever_subscribed_is_told_by_the_handle_and_of_the_end() {
     assert!(family.notify_updated("app://elsewhere").is_err(), "it says when the URI is not its own");
     resource.unregister();
     updated(&listener, "app://a").await;
+}
+
+#[tokio::test]
+async fn a_caller_sees_and_hears_of_the_providers_of_its_view_alone() {
+    let host = host().await;
+    let resource = host.resource("a").uri("app://a").read(|_| async { Ok("the program's") }).unwrap();
+    let other = host.provider("other", |announcer| Fixed::new(announcer, || {})).await.unwrap();
+    let view = |names: &[&str]| View::Only(Arc::new(names.iter().map(|name| Arc::from(*name)).collect()));
+    // What the program registers directly is of the provider `wharf`.
+    let (sees, blind) = (Caller::named("sees", view(&["wharf"])), Caller::named("blind", view(&["other"])));
+    assert!(host.catalog().read(&sees, "app://a").await.is_ok());
+    assert!(host.catalog().read(&blind, "app://a").await.is_err());
+    assert!(host.catalog().resources(&blind, None).await.unwrap().list.resources.is_empty());
+    let (told, silent) = (host.subscriptions().listen(sees, true), host.subscriptions().listen(blind, true));
+    for listener in [&told, &silent] {
+        listener.subscribe(vec!["app://a".into()]).await.unwrap();
+    }
+    resource.notify_updated();
+    updated(&told, "app://a").await;
+    resource.unregister();
+    updated(&told, "app://a").await;
+    let changed = async { while told.next().await.1 != Notice::ListChanged {} };
+    tokio::time::timeout(Duration::from_secs(30), changed).await.expect("nothing is told");
+    assert!(silent.next().now_or_never().is_none());
+    other.unregister().await;
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod forms;
 mod freshness;
 mod generations;
 mod races;
+mod views;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -12,7 +13,7 @@ use tokio::time::advance;
 
 use super::{upkeep, *};
 use crate::provider::{
-    Body, Error, EventQueue, Occurrence, Offers, Provider, ResourceInfo, Reuse, TemplateInfo,
+    Body, Error, EventQueue, Occurrence, Offers, Provider, ResourceInfo, Reuse, Source, TemplateInfo,
     memory::{Memory, live, reading},
 };
 

@@ -80,9 +80,8 @@ impl Seen {
 
     /// Lets go of a snapshot that is old by now, unless it is in use.
     fn forget(&self) {
-        if let Some(mut newest) = self.newest.try_lock() {
-            newest.0 = None;
-        }
+        let old = self.newest.try_lock().and_then(|mut newest| newest.0.take());
+        drop(old);
     }
 }
 
@@ -112,16 +111,18 @@ impl Views {
         let list = Arc::new(Merged { number, view: view.clone(), ..Merged::default() });
         let seen = Arc::new(Seen { view: view.clone(), newest: Mutex::new((None, list)), told: Mutex::default() });
         kept.put(view.clone(), seen.clone());
-        if kept.len() > KEPT_VIEWS {
-            let unused = kept.iter().rev().find(|(_, seen)| is_unused(seen)).map(|(view, _)| view.clone());
-            unused.and_then(|view| kept.pop(&view));
-        }
+        let unused = (kept.len() > KEPT_VIEWS).then(|| kept.iter().rev().find(|(_, seen)| is_unused(seen))).flatten();
+        let forgotten = unused.map(|(view, _)| view.clone()).and_then(|view| kept.pop(&view));
+        // It may be the last that holds a provider, so it goes when nothing is locked.
+        drop(kept);
+        drop(forgotten);
         seen
     }
 
     /// There is a newer snapshot of everything.
     pub fn outdate(&self) {
-        self.kept.lock().iter().filter(|(_, seen)| is_unused(seen)).for_each(|(_, seen)| seen.forget());
+        let unused: Vec<_> = self.kept.lock().iter().filter(|(_, seen)| is_unused(seen)).map(|(_, seen)| seen.clone()).collect();
+        unused.iter().for_each(|seen| seen.forget());
     }
 
     /// Takes note that this list was served, as [`Told::serves`].

@@ -22,6 +22,22 @@
 //! # }
 //! ```
 
+//! Everything that is asked through [`Host::catalog`] and [`Host::subscriptions`] is asked for a [`Caller`], and what its [`View`] does not take in
+//! does not exist for it: a program with users of its own gives each the providers that it may see, by their names. What is registered
+//! directly with the host, wharf.toml's resources among it, is of the provider `wharf`.
+//!
+//! ```no_run
+//! # async fn example(host: wharf::host::Host) -> Result<(), Box<dyn std::error::Error>> {
+//! use wharf::catalog::{Caller, View};
+//!
+//! let ann = Caller::named("ann", View::Only(std::sync::Arc::new(["notes".into(), "wharf".into()].into())));
+//! let notes = host.catalog().resources(&ann, None).await?;
+//! let listener = host.subscriptions().listen(ann, true);
+//! listener.subscribe(vec!["notes://today".into()]).await?;
+//! # Ok(())
+//! # }
+//! ```
+
 mod builder;
 mod configured;
 mod direct;

@@ -65,36 +65,4 @@ impl Callers {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catalog::View;
-
-    fn over(receiver: &watch::Receiver<bool>) -> bool {
-        *receiver.borrow() || receiver.has_changed().is_err()
-    }
-
-    #[test]
-    fn what_an_ended_caller_has_open_ends_and_what_it_opens_later_too() {
-        let callers = Callers::default();
-        let (ann, bob) = (Caller::named("ann", View::Everything), Caller::named("bob", View::Everything));
-        let open = [callers.over(&ann), callers.over(&bob), callers.over(&bob)];
-        assert!(open.iter().all(|open| !over(open)));
-        let only_ann: Valid = Arc::new(|caller: &Caller| caller.name().is_some_and(|name| **name == *"ann"));
-        callers.end(&only_ann);
-        assert_eq!(open.iter().map(over).collect::<Vec<_>>(), [false, true, true]);
-        assert!(over(&callers.over(&bob)) && !over(&callers.over(&ann)));
-        assert!(callers.is_valid(&ann) && !callers.is_valid(&bob));
-        let all: Valid = Arc::new(|_: &Caller| true);
-        callers.end(&all);
-        assert!(!over(&callers.over(&bob)), "it is one again");
-    }
-
-    #[test]
-    fn callers_with_nothing_open_are_not_remembered() {
-        let callers = Callers::default();
-        for n in 0..100 {
-            drop(callers.over(&Caller::named(n.to_string(), View::Everything)));
-        }
-        assert_eq!(callers.state.lock().open.len(), 1);
-    }
-}
+mod tests;

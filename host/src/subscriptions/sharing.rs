@@ -166,3 +166,75 @@ impl Sharing {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{Lists, Merged, Place, Rules, Serving, Snapshot, State},
+        provider::{
+            EventQueue, ResourceInfo,
+            memory::{Memory, live},
+        },
+    };
+
+    fn wanted(memory: &Arc<Memory>, view: ViewId) -> Wanted {
+        let lists = Arc::new(Lists::check(vec![ResourceInfo::new("x://a", "a")], Vec::new(), false));
+        let (source, ledger) = (memory.announcer.source(), memory.announcer.ledger().clone());
+        let state = State::Serving(Serving { source, provider: memory.clone(), ledger, lists });
+        let place = Place { slot: 1, name: "p".into(), direct: false, rules: Rules::default(), state };
+        let snapshot = Snapshot::new(1, vec![place], &Arc::<Merged>::default());
+        let candidate = snapshot.candidates("x://a").pop().unwrap();
+        Wanted { view, uri: "x://a".into(), candidate, before: None }
+    }
+
+    #[test]
+    fn nobody_is_answered_by_a_call_to_an_instance_that_is_gone_nor_holds_what_it_watched() {
+        let (uri, queue) = (Arc::<str>::from("x://a"), Arc::<EventQueue>::default());
+        let memory = Memory::new(1, &queue, live());
+        let source = memory.announcer.source();
+        let mut sharing = Sharing::default();
+        assert!(matches!(sharing.want(wanted(&memory, 1)), Some(Step::Subscribe(_))));
+        memory.announcer.ledger().next_instance();
+        assert!(sharing.want(wanted(&memory, 2)).is_none(), "one call at a time");
+        let (view, steps) = sharing.subscribed(&uri, source, &Ok(()));
+        assert_eq!(view, Some(1));
+        assert!(matches!(&steps[..], [Step::Subscribe(Wanted { view: 2, .. })]), "it is asked anew");
+        assert_eq!(sharing.subscribed(&uri, source, &Ok(())).0, Some(2));
+        assert!(!sharing.release(1, &uri, source), "it held nothing");
+        memory.announcer.ledger().next_instance();
+        assert!(matches!(sharing.want(wanted(&memory, 1)), Some(Step::Subscribe(_))), "the new instance does not watch");
+        assert!(!sharing.release(2, &uri, source), "the first must not lose its watch to one that held a dead instance's");
+        assert_eq!(sharing.subscribed(&uri, source, &Ok(())).0, Some(1));
+        assert!(sharing.release(1, &uri, source));
+        assert_eq!(sharing.unsubscribed(&uri, source).0, Some(1));
+        assert!(sharing.entries.is_empty());
+    }
+
+    #[test]
+    fn a_refusal_is_for_all_who_waited_and_leaves_nothing() {
+        let (uri, queue) = (Arc::<str>::from("x://a"), Arc::<EventQueue>::default());
+        let memory = Memory::new(1, &queue, live());
+        let mut sharing = Sharing::default();
+        sharing.want(wanted(&memory, 1));
+        sharing.want(wanted(&memory, 2));
+        let (view, steps) = sharing.subscribed(&uri, memory.announcer.source(), &Err(Error::NotFound));
+        assert_eq!(view, Some(1));
+        assert!(matches!(&steps[..], [Step::Answer(Wanted { view: 2, .. }, Err(Error::NotFound))]));
+        assert!(sharing.entries.is_empty());
+    }
+
+    #[test]
+    fn what_dead_instances_watched_is_forgotten() {
+        let (uri, queue) = (Arc::<str>::from("x://a"), Arc::<EventQueue>::default());
+        let memory = Memory::new(1, &queue, live());
+        let mut sharing = Sharing::default();
+        sharing.want(wanted(&memory, 1));
+        sharing.subscribed(&uri, memory.announcer.source(), &Ok(()));
+        sharing.sweep();
+        assert_eq!(sharing.entries.len(), 1);
+        memory.announcer.ledger().next_instance();
+        sharing.sweep();
+        assert!(sharing.entries.is_empty());
+    }
+}

@@ -1,7 +1,7 @@
 //! What a caller may not see does not exist for it: random histories in a host of several views, and the same histories in hosts that have
 //! the providers of one view only. Lists, reads, suggestions and notices have to be the same.
 //!
-//! Each host has providers of its own, which assert that none is asked twice to watch, nor to let go of what it does not watch (law 2).
+//! Each host has providers of its own, of which none may be asked to watch what it watches, nor to let go of what it does not (law 2).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -100,6 +100,8 @@ struct Side {
     providers: BTreeMap<u32, Arc<Memory>>,
     /// By view and number.
     listeners: BTreeMap<(usize, usize), Listener>,
+    /// What the generations of now refuse, or have refused.
+    refused: BTreeSet<(u32, usize)>,
     /// Whether the callers prove who they are.
     by_caller: bool,
 }
@@ -119,7 +121,16 @@ impl Side {
         let claims = |slot| if claimer == Some(slot) { vec!["x://c".to_owned()] } else { Vec::new() };
         let position = |slot| Position { slot, name: name(slot), rules: Rules { claims: claims(slot), public: false } };
         catalog.arrange(false, slots.iter().map(|slot| position(*slot)).collect());
-        let mut side = Self { catalog, subscriptions, queue, pump, providers: BTreeMap::new(), listeners: BTreeMap::new(), by_caller };
+        let mut side = Self {
+            catalog,
+            subscriptions,
+            queue,
+            pump,
+            providers: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            by_caller,
+        };
         for slot in slots.iter().filter(|slot| Some(**slot) != never_loaded) {
             let offers = if *slot == 2 { Offers { subscriptions: false, ..live() } } else { live() };
             let provider = Memory::new(*slot, &side.queue, offers);
@@ -194,7 +205,9 @@ impl Side {
             }
             Step::Die(slot) => {
                 self.with(*slot, |provider| {
-                    provider.shelf.lock().watched.clear();
+                    let mut shelf = provider.shelf.lock();
+                    (shelf.watched, shelf.calls) = Default::default();
+                    drop(shelf);
                     provider.announcer.announce(Occurrence::Down);
                 });
                 sleep(Duration::from_millis(1)).await;
@@ -233,6 +246,8 @@ impl Side {
                 shelf.refusals.insert(URIS[*uri].into(), error);
             }
         }
+        self.refused.retain(|(of, _)| *of != slot);
+        self.refused.extend(refusals.iter().map(|(uri, _)| (slot, *uri)));
         self.catalog.load(next.clone(), &next.announcer).await.unwrap();
         self.providers.insert(slot, next);
     }
@@ -266,6 +281,20 @@ impl Side {
         services
     }
 
+    /// Whether all calls about a URI that was never refused take turns, of what each provider was asked since its instance came (law 2).
+    fn asks_in_turn(&self) -> bool {
+        let in_turn = |provider: &Memory, uri: &str| {
+            let calls = provider.calls();
+            let verbs = calls.iter().filter_map(|call| call.split_once(' ')).filter(|(_, of)| *of == uri).map(|(verb, _)| verb);
+            let turns = verbs.filter(|verb| verb.ends_with("subscribe"));
+            turns.zip(["subscribe", "unsubscribe"].into_iter().cycle()).all(|(turn, due)| turn == due)
+        };
+        self.providers.iter().all(|(slot, provider)| {
+            let accepted = (0..URIS.len()).filter(|uri| !self.refused.contains(&(*slot, *uri)));
+            accepted.into_iter().all(|uri| in_turn(provider, URIS[uri]))
+        })
+    }
+
     /// What this listener was told since the last time.
     fn told(&self, view: usize, number: usize) -> BTreeSet<String> {
         let listener = &self.listeners[&(view, number)];
@@ -289,6 +318,7 @@ async fn play(steps: Vec<Step>, claimer: Option<u32>, never_loaded: Option<u32>)
     for (at, step) in steps.iter().enumerate() {
         together.take(step, at).await;
         let services = together.serves(&all).await;
+        assert!(together.asks_in_turn(), "after {:?}", &steps[..=at]);
         for (view, (service, side)) in services.into_iter().zip(&mut alone).enumerate() {
             side.take(step, at).await;
             let expected = side.serves(&[view]).await.pop();

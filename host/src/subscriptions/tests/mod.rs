@@ -8,4 +8,5 @@ mod laws;
 mod laws_driven;
 mod player;
 mod search;
+mod views;
 mod world;

@@ -70,3 +70,42 @@ impl Watchers {
         u32::from_be_bytes([a, b, c, d])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{catalog::View, tools::tests::World, tools::watches::Point};
+
+    const A: &str = "x://a";
+
+    fn caller(name: impl ToString) -> Caller {
+        Caller::named(name.to_string(), View::Everything)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn past_a_number_callers_are_forgotten_that_have_nothing_watched() {
+        let world = World::new(|memory| memory.put(A, "0")).await;
+        let watchers = Watchers::new(&world.subscriptions, 1);
+        let busy = watchers.of(&caller("busy")).wait(&[A], Point::Now).await.unwrap();
+        let token = busy.token(1);
+        let idle = watchers.of(&caller("idle")).token(0, A, 0);
+        for n in 0..KEPT_CALLERS {
+            watchers.of(&caller(n));
+        }
+        assert!(watchers.others.lock().by_caller.len() < KEPT_CALLERS);
+        assert!(matches!(watchers.of(&caller("busy")).point(&token), Point::At(_)));
+        assert_eq!(watchers.of(&caller("idle")).point(&idle), Point::Unknown);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_known_to_its_caller_alone_and_not_after_that_is_one_no_more() {
+        let world = World::new(|memory| memory.put(A, "0")).await;
+        let watchers = Watchers::new(&world.subscriptions, 1);
+        let token = watchers.of(&caller("ann")).token(0, A, 0);
+        assert!(matches!(watchers.of(&caller("ann")).point(&token), Point::At(_)));
+        assert_eq!(watchers.of(&caller("bob")).point(&token), Point::Unknown);
+        assert_eq!(watchers.of(&Caller::anyone()).point(&token), Point::Unknown);
+        watchers.end(&|of| *of != caller("ann"));
+        assert_eq!(watchers.of(&caller("ann")).point(&token), Point::Unknown);
+    }
+}
