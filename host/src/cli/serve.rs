@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tokio::{net::TcpListener, sync::oneshot, time::Instant};
 use wharf::{
-    config::Config,
+    config::{Auth, Config},
     host::{Builder, Host, Notice},
     plugins::Report,
     transport::http::{self, HttpSettings, Limits, PATH, Plain, Tls},
@@ -229,7 +229,7 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     let address = listener.local_addr().context("cannot tell the address listened on")?;
     let admin = bind_admin(&sources.config).await?;
     let (url, warning) = url(address, &sources.config, tls.as_deref());
-    voice.greet(address, &url);
+    voice.greet(address, &url, sources.config.server.auth == Some(Auth::Tokens));
     warning.into_iter().for_each(|warning| voice.warn(&warning));
     let (how, beware) = access::words(address, &sources.config, authority.as_deref());
     how.into_iter().for_each(|how| voice.say(&how));

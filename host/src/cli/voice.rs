@@ -36,7 +36,8 @@ impl Voice {
         }
     }
 
-    pub(super) fn greet(self, address: SocketAddr, url: &str) {
+    /// `by_token` is whether an agent has to come with a token that it cannot get by itself.
+    pub(super) fn greet(self, address: SocketAddr, url: &str, by_token: bool) {
         if self.json {
             tracing::info!(url, "serving");
             return;
@@ -48,7 +49,7 @@ impl Voice {
              Or one of {others}.\n\n\
              Ctrl-C ends it.\n",
             version = env!("CARGO_PKG_VERSION"),
-            hint = connect::hint(address, url),
+            hint = if by_token { connect::hint_with_token(address, url) } else { connect::hint(address, url) },
             others = connect::others(),
         );
     }

@@ -32,7 +32,8 @@ pub enum Auth {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TokenSettings {
-    /// The file that `wharf token` writes; `tokens.toml` beside this file if it is not set. It is followed.
+    /// The file that `wharf token` writes; `tokens.toml` beside this file if it is not set. It is followed, unless
+    /// `watch` is `off`.
     pub file: Option<PathBuf>,
 }
 
