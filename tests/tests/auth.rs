@@ -270,6 +270,9 @@ async fn the_commands_that_ask_a_host_send_a_token() -> Result<()> {
     ensure!(run(&["probe", "--wait", "0", &url]).await?.code == 1);
     // Its stdin is at its end.
     ensure!(run(&["serve", "--stdio", "--attach", &url, "--token-file", "bob"]).await?.code == 0);
+    let connect = run(&["connect", "claude-code", "--stdio", "--url", &url, "--token-file", "bob"]).await?.text()?;
+    ensure!(connect.contains("--token-file") && connect.contains("/bob\"") && !connect.contains(&made[1]), "{connect}");
+    ensure!(host.log().contains(&format!("wharf connect claude-code --write --url {url} --stdio --token-file FILE")), "{}", host.log());
     let mut watch = Running::start(&path, &["watch", WELCOME, "--url", &url, "--token-file", "bob"])?;
     watch.says("watching 1 resource", 1).await?;
     ensure!(watch.end("INT").await?.0.code() == Some(0));
