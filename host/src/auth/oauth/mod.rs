@@ -1,7 +1,7 @@
 //! Access tokens of an authorization server: this host as an OAuth 2.1 protected resource (MCP, "Authorization"; RFC 9068, RFC 9728).
 //!
 //! Invariants: a token is taken only if it is signed by a key of the issuer that wharf.toml names, with an algorithm that belongs to that key
-//! ([`jwt`]), for this host (`aud`), and at its time; which providers it lets see follows from its scopes alone. What the authorization
+//! (`jwt`), for this host (`aud`), and at its time; which providers it lets see follows from its scopes alone. What the authorization
 //! server takes back before a token ends is not known here: tokens are to be short-lived.
 
 mod fetch;
