@@ -7,6 +7,7 @@
 //! | [`host`] | the composition root: it alone wires the parts | - |
 //! | [`transport`] | sockets, HTTP, event streams, who may connect | what a resource is |
 //! | [`admin`] | what a host says of itself: status, metrics, the page | - |
+//! | [`auth`] | who is let in over HTTP, and what they may see | what a resource is |
 //! | [`mcp`] | the protocol without a transport: both eras, sessions, errors | sockets, WebAssembly |
 //! | [`tools`] | resources as tools, beside `mcp` | MCP's eras, sockets |
 //! | [`subscriptions`] | who listens to what | MCP messages, WebAssembly |
@@ -19,6 +20,7 @@
 //! The command line is the binary's own, in `cli/`.
 
 pub mod admin;
+pub mod auth;
 pub mod catalog;
 pub mod config;
 pub mod host;

@@ -3,6 +3,8 @@
 
 #[path = "embed/happening.rs"]
 mod happening;
+#[path = "embed/letting_in.rs"]
+mod letting_in;
 #[path = "embed/status.rs"]
 mod status;
 

@@ -102,6 +102,8 @@ fn the_files_of_the_container_agree() -> Result<()> {
     let port = image.says("EXPOSE")?;
     ensure!(config["server"]["http"].as_str() == Some(&format!("0.0.0.0:{port}")), "deploy/wharf.toml does not listen on {port}");
     ensure!(texts(&service["ports"]) == [format!("127.0.0.1:{port}:{port}")], "compose.yaml does not publish {port}");
+    // Else it would not start; and it may be none only as long as others do not get to it.
+    ensure!(config["server"]["auth"].as_str() == Some("none"), "deploy/wharf.toml does not say who is let in");
     let hosts = config["server"]["allowed-hosts"].as_array().context("no allowed-hosts: any name would do")?;
     ensure!(hosts.iter().any(|host| host.as_str() == Some("wharf")), "the service's own name is not allowed");
     Ok(())

@@ -38,9 +38,10 @@ pub enum Packages {
     Pip,
 }
 
-static ENVIRONMENTS: [Environment; 5] = [
+static ENVIRONMENTS: [Environment; 6] = [
     Environment { folder: "typescript", what: "the TypeScript clients", packages: Packages::Npm },
     Environment { folder: "tools", what: "the command-line clients and proxies", packages: Packages::Npm },
+    Environment { folder: "oauth", what: "an authorization server and the TypeScript client for it", packages: Packages::Npm },
     // Two: the releases of the SDK before and after 2.0 exclude each other.
     Environment { folder: "python/mcp1", what: "the Python client before 2.0", packages: Packages::Pip },
     Environment { folder: "python/mcp2", what: "the Python clients from 2.0 on", packages: Packages::Pip },

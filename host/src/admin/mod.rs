@@ -3,6 +3,11 @@
 //! Without an address of its own (`[server] admin`) all of this but the page is on the main address, and for programs of this machine alone;
 //! on its own address it is for browsers too, with Host and Origin checked there as at the endpoint.
 //!
+//! Where clients have to prove who they are (`[server] auth`), all of it but `/healthz` and `/readyz` is for those whose token sees all
+//! providers: at the main address, since what a proxy on this machine passes on comes from this machine; and at an address of its own that
+//! is not of this machine. An own address of this machine asks for nothing, so that a browser gets there: there is no way to log in here, nor
+//! HTTP's Basic authentication.
+//!
 //! Every moment is RFC 3339 in UTC with milliseconds; what is absent is `null`; keys may be added, none goes.
 //!
 //! # `GET /status`
@@ -257,9 +262,18 @@ impl Pages for AtMain {
         path == GRANTS_PATH || (!self.0.apart.load(Relaxed) && PATHS.contains(&path))
     }
 
+    fn is_open(&self, path: &str) -> bool {
+        is_open(path)
+    }
+
     fn page(&self, path: &str, query: Option<&str>) -> BoxFuture<'static, Response<Body>> {
         answer_of(&self.0, path, query)
     }
+}
+
+/// Whether whoever gets to this path may have it: probes have no tokens.
+fn is_open(path: &str) -> bool {
+    matches!(path, HEALTH_PATH | READY_PATH)
 }
 
 fn answer_of(admin: &Arc<Admin>, path: &str, query: Option<&str>) -> BoxFuture<'static, Response<Body>> {

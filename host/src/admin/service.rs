@@ -16,21 +16,27 @@ use axum::{
 use futures_util::future::{BoxFuture, ready};
 use tower_service::Service;
 
-use super::{Admin, answer, answer_of};
-use crate::transport::http::{Guard, HttpSettings, is_asked};
+use super::{Admin, answer, answer_of, is_open};
+use crate::{
+    auth::Authority,
+    transport::http::{Guard, HttpSettings, challenged, is_asked},
+};
 
 /// Answers at the address of its own.
 #[derive(Clone)]
 pub struct AdminService {
     admin: Arc<Admin>,
     guard: Arc<Guard>,
+    authority: Option<Arc<Authority>>,
 }
 
 impl AdminService {
-    /// For this address and these names of it. From now on most of this is at the main address no more.
-    pub fn new(admin: Arc<Admin>, settings: HttpSettings) -> Self {
+    /// For this address and these names of it. From now on most of this is at the main address no more. Unless the address is of this machine
+    /// alone, only those are let in whom `authority` lets see everything, if there is one.
+    pub fn new(admin: Arc<Admin>, settings: HttpSettings, authority: Option<Arc<Authority>>) -> Self {
         admin.apart.store(true, Relaxed);
-        Self { admin, guard: Arc::new(Guard::strict(settings)) }
+        let is_local = settings.bind.is_some_and(|bind| bind.ip().to_canonical().is_loopback());
+        Self { admin, guard: Arc::new(Guard::strict(settings)), authority: authority.filter(|_| !is_local) }
     }
 
     #[allow(clippy::result_large_err)]
@@ -73,8 +79,18 @@ impl<B> Service<Request<B>> for AdminService {
         match self.check(&request) {
             Err(refusal) => Box::pin(ready(Ok(refusal))),
             Ok(()) => {
-                let answer = answer_of(&self.admin, request.uri().path(), request.uri().query());
-                Box::pin(async move { Ok(answer.await) })
+                let path = request.uri().path();
+                let answer = answer_of(&self.admin, path, request.uri().query());
+                let Some(authority) = self.authority.clone().filter(|_| !is_open(path)) else {
+                    return Box::pin(async move { Ok(answer.await) });
+                };
+                let headers = request.into_parts().0.headers;
+                Box::pin(async move {
+                    Ok(match authority.admit_operator(&headers).await {
+                        Ok(()) => answer.await,
+                        Err(refusal) => challenged(&authority, &refusal, answer::text(refusal.status(), format!("{}\n", refusal.reason()))),
+                    })
+                })
             }
         }
     }

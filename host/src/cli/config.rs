@@ -10,6 +10,7 @@ use wharf::{
 };
 
 use super::{
+    access,
     output::{self, count},
     serve::{run_to_end, tls},
     sources::{DEFAULT_CONFIG, read_config},
@@ -51,6 +52,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         What::Check(CheckArgs { file, json }) => {
             let config = read_config(&file)?;
             tls(&config)?;
+            access::authority(&config)?;
             let (resources, providers) = (config.resources.len(), config.providers.len());
             // Their URIs and names are checked where they are registered. Components are not loaded.
             run_to_end(async {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, net::SocketAddr, process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result};
-use reqwest::{Url, header::HeaderMap};
+use reqwest::{StatusCode, Url, header::HeaderMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wharf::{
@@ -18,6 +18,7 @@ use wharf::{
 
 use super::{
     authorities::CaArgs,
+    headers::HeaderArgs,
     output::{self, count},
     serve::{DEFAULT_HTTP, run_to_end, tls, url},
     sources::{SourceArgs, Sources},
@@ -32,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Args {
     #[command(flatten)]
     sources: SourceArgs,
+    #[command(flatten)]
+    headers: HeaderArgs,
     #[command(flatten)]
     ca: CaArgs,
     /// Where the host runs that is asked what it denied [default: 127.0.0.1:8089, or what wharf.toml says]
@@ -64,8 +67,9 @@ struct Denied {
 
 type ByName = HashMap<String, SaidOfOne>;
 
-pub(super) fn run(Args { sources, ca, http, json }: Args) -> Result<ExitCode> {
+pub(super) fn run(Args { sources, headers, ca, http, json }: Args) -> Result<ExitCode> {
     ca.trust()?;
+    let headers = headers.read(true)?;
     let Sources { config, plugins, .. } = sources.read()?;
     let plan = Plan::new(&plugins, &config);
     let address = match http.or(config.server.http) {
@@ -73,7 +77,7 @@ pub(super) fn run(Args { sources, ca, http, json }: Args) -> Result<ExitCode> {
         None => DEFAULT_HTTP.parse().context("the default address")?,
     };
     // None is no failure: what is granted is known without it.
-    let said: Result<ByName> = page(address, &config).and_then(|url| run_to_end(ask(url)));
+    let said: Result<ByName> = page(address, &config).and_then(|url| run_to_end(ask(url, &headers)));
     if json {
         let providers: Vec<Value> = plan.providers.iter().map(|planned| in_json(planned, said.as_ref().ok())).collect();
         output::json(&json!({ "host": said.is_ok().then(|| address.to_string()), "providers": providers }))?;
@@ -94,13 +98,17 @@ fn page(address: SocketAddr, config: &Config) -> Result<Url> {
     Ok(page)
 }
 
-async fn ask(url: Url) -> Result<ByName> {
-    let client = http_client(&url, &HeaderMap::new())?;
+async fn ask(url: Url, headers: &HeaderMap) -> Result<ByName> {
+    let client = http_client(&url, headers)?;
     let asked = async {
-        let response = client.get(url).send().await?.error_for_status()?;
-        response.bytes().await
+        let response = client.get(url).send().await?;
+        if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return Ok(None);
+        }
+        response.error_for_status()?.bytes().await.map(Some)
     };
     let body = tokio::time::timeout(PATIENCE, asked).await.context("it does not answer")?.map_err(reqwest::Error::without_url)?;
+    let body = body.context("it wants a token that sees all providers, from a file named by --token-file")?;
     let Said { providers } = serde_json::from_slice(&body).context("what answers there is no Wharf")?;
     Ok(providers.into_iter().map(|one| (one.name.clone(), one)).collect())
 }

@@ -1,20 +1,32 @@
-//! `--header 'Name: value'`: what a server wants to see before it answers, such as a token.
+//! `--header 'Name: value'` and `--token-file FILE`: what a server wants to see before it answers.
 //!
 //! Invariant: a value is never printed, not even where it is wrong: it is a secret more often than not.
 
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
 use anyhow::{Context, Result, anyhow, bail};
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 /// What a wrong one is told.
 const EXAMPLE: &str = "write --header 'Name: value', such as --header 'Authorization: Bearer ${TOKEN}'";
 
+/// Bytes of a file with a token: as many as a host takes of one, and then some.
+const TOKEN_FILE_BYTES: u64 = 32 << 10;
+
 /// Headers for a server.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(super) struct HeaderArgs {
     // Not parsed by clap, whose errors quote what they are about.
     /// Send this header to the server with each request, as curl does; ${NAME} in the value is that variable of the environment
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
+    /// Send the token that is in this file, as `Authorization: Bearer …`: in no argument, which every user of this machine sees
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
 }
 
 impl HeaderArgs {
@@ -23,8 +35,8 @@ impl HeaderArgs {
     /// # Errors
     /// One is no header; a variable is not there; there is no server to send them to.
     pub(super) fn read(&self, is_url: bool) -> Result<HeaderMap> {
-        if !is_url && !self.headers.is_empty() {
-            bail!("--header is for a server that is reached by its URL");
+        if !is_url && (!self.headers.is_empty() || self.token_file.is_some()) {
+            bail!("--header and --token-file are for a server that is reached by its URL");
         }
         self.read_from(|name| std::env::var(name).ok())
     }
@@ -41,8 +53,27 @@ impl HeaderArgs {
             value.set_sensitive(true);
             headers.append(name, value);
         }
+        if let Some(path) = &self.token_file {
+            if headers.contains_key(AUTHORIZATION) {
+                bail!("--header Authorization and --token-file: one of them is enough");
+            }
+            headers.insert(AUTHORIZATION, token(path).with_context(|| format!("--token-file {}", path.display()))?);
+        }
         Ok(headers)
     }
+}
+
+/// The header of the token in a file, which has nothing else in it.
+fn token(path: &Path) -> Result<HeaderValue> {
+    let mut text = String::new();
+    File::open(path).and_then(|file| file.take(TOKEN_FILE_BYTES).read_to_string(&mut text)).context("it cannot be read")?;
+    let token = text.trim();
+    if token.is_empty() || token.contains(char::is_whitespace) {
+        bail!("it has to have one token in it, and nothing else");
+    }
+    let mut value = HeaderValue::try_from(format!("Bearer {token}")).ok().context("it has something in it that no token has")?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// A value with its variables in place. What is no variable's name stays as it is.
@@ -75,7 +106,7 @@ mod tests {
     use super::*;
 
     fn read(headers: &[&str]) -> Result<HeaderMap> {
-        let args = HeaderArgs { headers: headers.iter().map(|&header| header.to_owned()).collect() };
+        let args = HeaderArgs { headers: headers.iter().map(|&header| header.to_owned()).collect(), token_file: None };
         args.read_from(|name| match name {
             "TOKEN" => Some("s3cret".into()),
             "LINES" => Some("s3cret\nmore".into()),
@@ -104,7 +135,25 @@ mod tests {
 
     #[test]
     fn without_a_url_there_is_nobody_to_send_them_to() {
-        assert!(HeaderArgs { headers: vec!["a: b".into()] }.read(false).unwrap_err().to_string().contains("URL"));
-        assert!(HeaderArgs { headers: Vec::new() }.read(false).unwrap().is_empty());
+        assert!(HeaderArgs { headers: vec!["a: b".into()], token_file: None }.read(false).unwrap_err().to_string().contains("URL"));
+        assert!(HeaderArgs::default().read(false).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_token_comes_from_a_file_that_has_nothing_else_in_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let with = |content: &str, headers: &[&str]| {
+            std::fs::write(file.path(), content).unwrap();
+            let headers = headers.iter().map(|&header| header.to_owned()).collect();
+            HeaderArgs { headers, token_file: Some(file.path().to_owned()) }.read(true)
+        };
+        let headers = with("wharf_s3cret\n", &[]).unwrap();
+        assert!(headers[AUTHORIZATION] == "Bearer wharf_s3cret" && headers[AUTHORIZATION].is_sensitive());
+        for content in ["", "\n", "s3cret s3cret", "s3cret\ns3cret", "s3\u{1}cret"] {
+            let error = format!("{:#}", with(content, &[]).unwrap_err());
+            assert!(!error.contains("s3"), "{error}");
+        }
+        assert!(with("s3cret", &["Authorization: Bearer s3cret"]).is_err());
+        assert!(HeaderArgs { token_file: Some("/nowhere".into()), ..HeaderArgs::default() }.read(true).is_err());
     }
 }

@@ -1,11 +1,15 @@
 //! `wharf health`: asks a host whether it serves. Made for the health check of a container, in which there is no shell to ask with.
 //!
-//! It asks for `server/discover`, which a host answers whatever its providers do: one that is broken is no reason to end the host.
+//! It asks for `server/discover`, which a host answers whatever its providers do: one that is broken is no reason to end the host. Neither has
+//! this a token: a host that wants one serves.
 
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context, Result};
-use reqwest::Url;
+use reqwest::{
+    StatusCode, Url,
+    header::{HeaderMap, WWW_AUTHENTICATE},
+};
 use wharf::transport::http::PATH;
 
 use super::{
@@ -13,7 +17,7 @@ use super::{
     output,
     probe::greet,
     serve::{DEFAULT_HTTP, run_to_end},
-    watch::parse_url,
+    watch::{http_client, parse_url},
 };
 
 /// Less than a container engine waits by itself (30 s): it is this command that says what is wrong.
@@ -36,10 +40,24 @@ pub(super) fn run(Args { url, ca }: Args) -> Result<ExitCode> {
         None => format!("http://{DEFAULT_HTTP}{PATH}").parse().context("the default URL")?,
     };
     let asked = async {
-        let asked = tokio::time::timeout(PATIENCE, greet(url.clone())).await;
+        let asked = async {
+            match greet(url.clone()).await {
+                Err(_) if wants_token(&url).await => Ok("a host that lets in by tokens".to_owned()),
+                greeted => greeted,
+            }
+        };
+        let asked = tokio::time::timeout(PATIENCE, asked).await;
         asked.with_context(|| format!("no answer within {} s", PATIENCE.as_secs()))?
     };
     let server = run_to_end(asked).with_context(|| format!("{url} is not well"))?;
     output::lines([format!("{server} serves at {url}")])?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether what is there wants a token as a host does (RFC 6750 §3).
+async fn wants_token(url: &Url) -> bool {
+    let Ok(client) = http_client(url, &HeaderMap::new()) else { return false };
+    let Ok(response) = client.delete(url.clone()).send().await else { return false };
+    let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|challenge| challenge.to_str().ok()).unwrap_or_default();
+    response.status() == StatusCode::UNAUTHORIZED && challenge.starts_with("Bearer ")
 }

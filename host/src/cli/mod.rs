@@ -1,6 +1,7 @@
 //! The command line: one file a command. Exit codes: 0, 1 for a failure, 2 for wrong use, 130 and 143 where a
 //! second Ctrl-C or SIGTERM cut the end short.
 
+mod access;
 mod attach;
 mod authorities;
 mod authors;
@@ -29,6 +30,7 @@ mod serve;
 mod signals;
 mod sources;
 mod status;
+mod token;
 mod trust;
 mod voice;
 mod watch;
@@ -88,6 +90,8 @@ enum Command {
     Connect(connect::Args),
     /// Says what each provider may do, and what a running host has denied it
     Grants(grants::Args),
+    /// Makes, lists and revokes the tokens by which a host lets clients in
+    Token(token::Args),
     /// Records that you have read a wharf.toml and want what it grants
     Trust(trust::Args),
     /// Writes the contract for providers, as WIT files
@@ -143,6 +147,7 @@ pub fn main() -> ExitCode {
         Command::Config(args) => done(config::run(args)),
         Command::Connect(args) => connect::run(args),
         Command::Grants(args) => grants::run(args),
+        Command::Token(args) => done(token::run(args)),
         Command::Trust(args) => done(trust::run(args)),
         Command::Wit(args) => done(wit::run(args)),
         Command::Completions(args) => done(completions::run(args)),

@@ -11,13 +11,14 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tokio::{net::TcpListener, sync::oneshot, time::Instant};
 use wharf::{
-    config::Config,
+    config::{Auth, Config},
     host::{Builder, Host, Notice},
     plugins::Report,
     transport::http::{self, HttpSettings, Limits, PATH, Plain, Tls},
 };
 
 use super::{
+    access::{self, Place},
     attach,
     authorities::CaArgs,
     compile,
@@ -97,6 +98,7 @@ pub(super) fn address(asked: Option<SocketAddr>, config: &Config) -> Result<Sock
 
 /// Listens there.
 pub(super) async fn bind(address: SocketAddr, config: &Config) -> Result<(TcpListener, HttpSettings)> {
+    access::check(address, Place::Http, config)?;
     let listener = match TcpListener::bind(address).await {
         Ok(listener) => listener,
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -150,6 +152,7 @@ pub(super) fn url(address: SocketAddr, config: &Config, tls: Option<&Tls>) -> (S
 /// Listens where status and metrics have an address of their own.
 async fn bind_admin(config: &Config) -> Result<Option<(TcpListener, HttpSettings)>> {
     let Some(address) = config.server.admin else { return Ok(None) };
+    access::check(address, Place::Admin, config)?;
     let listener = TcpListener::bind(address);
     let listener = listener.await.with_context(|| format!("cannot listen on {address} (wharf.toml: [server] admin)"))?;
     let settings = HttpSettings {
@@ -184,7 +187,7 @@ fn builder(Sources { config, plugins, file }: Sources, tools: bool, voice: Voice
     let builder = Host::builder().config(config).tools(tools).config_file(file).plugins(plugins).compilation(compile::compilation());
     builder.on_notice(move |notice| {
         voice.notice(&notice);
-        if let Notice::ConfigRead(_) | Notice::CertificateRead(_) = notice {
+        if let Notice::ConfigRead(_) | Notice::CertificateRead(_) | Notice::TokensRead(..) = notice {
             // It has happened already, and without a moment in which nothing was served.
             notify.tell("RELOADING=1");
             notify.tell("READY=1");
@@ -221,15 +224,18 @@ async fn serve_stdio(sources: Sources, tools: bool, voice: Voice) -> Result<()> 
 async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let notify = Notify::from_environment();
-    let tls = tls(&sources.config)?;
+    let (tls, authority) = (tls(&sources.config)?, access::authority(&sources.config)?);
     let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
     let admin = bind_admin(&sources.config).await?;
     let (url, warning) = url(address, &sources.config, tls.as_deref());
-    voice.greet(address, &url);
+    voice.greet(address, &url, sources.config.server.auth == Some(Auth::Tokens));
     warning.into_iter().for_each(|warning| voice.warn(&warning));
+    let (how, beware) = access::words(address, &sources.config, authority.as_deref());
+    how.into_iter().for_each(|how| voice.say(&how));
+    beware.into_iter().for_each(|beware| voice.warn(&beware));
     if let Some((_, settings)) = &admin {
-        voice.admin(settings.bind);
+        voice.admin(settings.bind, authority.is_some());
     }
 
     let done: Arc<Mutex<HashSet<Arc<str>>>> = Arc::default();
@@ -247,6 +253,9 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     let mut builder = builder(sources, tools, voice, notify.clone()).on_report(report);
     if let Some(tls) = tls {
         builder = builder.tls(tls);
+    }
+    if let Some(authority) = authority {
+        builder = builder.authority(authority);
     }
     let host = builder.start().await?;
     voice.plan(&plugins, host.plan());

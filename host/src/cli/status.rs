@@ -19,6 +19,7 @@ use wharf::{
 
 use super::{
     authorities::CaArgs,
+    headers::HeaderArgs,
     output::{self, count},
     serve::{self, DEFAULT_HTTP, run_to_end},
     sources::SourceArgs,
@@ -38,6 +39,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     config: Option<PathBuf>,
     #[command(flatten)]
+    headers: HeaderArgs,
+    #[command(flatten)]
     ca: CaArgs,
     /// For programs
     #[arg(long)]
@@ -45,14 +48,15 @@ pub(super) struct Args {
 }
 
 /// Success if every required provider serves.
-pub(super) fn run(Args { url, config, ca, json }: Args) -> Result<ExitCode> {
+pub(super) fn run(Args { url, config, headers, ca, json }: Args) -> Result<ExitCode> {
     ca.trust()?;
+    let headers = headers.read(true)?;
     let url = match url {
         Some(url) => url,
         None => of_config(&SourceArgs::of(config).read()?.config)?,
     };
     let url = url.join(STATUS_PATH).context("the status' URL")?;
-    let (said, status) = run_to_end(ask(url))?;
+    let (said, status) = run_to_end(ask(url, &headers))?;
     if json {
         output::json(&said)?;
     } else if output::for_people() {
@@ -87,8 +91,8 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 }
 
 /// As it was said, with what this version does not know; and as it is understood.
-async fn ask(url: Url) -> Result<(Value, Status)> {
-    let client = http_client(&url, &HeaderMap::new())?;
+async fn ask(url: Url, headers: &HeaderMap) -> Result<(Value, Status)> {
+    let client = http_client(&url, headers)?;
     let asked = async {
         let response = client.get(url.clone()).send().await?;
         let status = response.status();
@@ -105,6 +109,9 @@ async fn ask(url: Url) -> Result<(Value, Status)> {
             "{url} says nothing of its status: if wharf.toml has `[server] admin`, name that address with --url; \
              without it, ask from the machine that the host runs on"
         ),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            bail!("{url} wants a token that sees all providers: name a file that has one by --token-file")
+        }
         status => bail!("{url} answers {status}: {}", String::from_utf8_lossy(&body).trim()),
     }
     let said: Value = serde_json::from_slice(&body).with_context(|| format!("what answers at {url} is no Wharf"))?;

@@ -14,6 +14,7 @@ use wharf::{
 };
 
 use super::{
+    access::is_local,
     connect,
     output::{self, count},
 };
@@ -35,7 +36,8 @@ impl Voice {
         }
     }
 
-    pub(super) fn greet(self, address: SocketAddr, url: &str) {
+    /// `by_token` is whether an agent has to come with a token that it cannot get by itself.
+    pub(super) fn greet(self, address: SocketAddr, url: &str, by_token: bool) {
         if self.json {
             tracing::info!(url, "serving");
             return;
@@ -47,17 +49,19 @@ impl Voice {
              Or one of {others}.\n\n\
              Ctrl-C ends it.\n",
             version = env!("CARGO_PKG_VERSION"),
-            hint = connect::hint(address, url),
+            hint = if by_token { connect::hint_with_token(address, url) } else { connect::hint(address, url) },
             others = connect::others(),
         );
     }
 
     /// Where status and metrics are, if they have an address of their own.
-    pub(super) fn admin(self, address: Option<SocketAddr>) {
+    pub(super) fn admin(self, address: Option<SocketAddr>, guarded: bool) {
         let Some(address) = address else { return };
         self.say(&format!("Status page at http://{address}/"));
         self.say(&format!("Status and metrics at http://{address}{STATUS_PATH}"));
-        if !address.ip().to_canonical().is_loopback() {
+        if guarded && !is_local(address) {
+            self.say("They want a token that sees all providers, as `wharf status --token-file FILE` sends it; a browser has no way to");
+        } else if !is_local(address) {
             self.warn(&format!("whoever reaches {address} sees what this host serves: keep it from others (wharf.toml: [server] admin)"));
         }
     }

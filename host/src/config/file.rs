@@ -158,6 +158,10 @@ impl File {
         server.plugins = server.plugins.map(|path| folder.join(path));
         server.tls =
             server.tls.map(|TlsFiles { certificate, key }| TlsFiles { certificate: folder.join(certificate), key: folder.join(key) });
+        if let Some(tokens) = &mut server.tokens {
+            tokens.file = tokens.file.take().map(|path| folder.join(path));
+        }
+        server.check_auth()?;
         fetch.ca_file = fetch.ca_file.map(|path| folder.join(path));
         let mut names = HashSet::new();
         let mut resources = Vec::with_capacity(resource.len());

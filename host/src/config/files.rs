@@ -45,7 +45,8 @@ pub(crate) fn read_capped(from: impl Read, cap: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn open(path: &Path) -> io::Result<File> {
+/// Opens it for reading, and waits for nobody.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]

@@ -3,6 +3,7 @@
 //! Every key is kebab-case. A key that is not known, a value of the wrong type and a name that comes twice are errors that show the line, the
 //! text and the nearest known key. Paths are relative to the file's folder. What is not set is `None` here; whoever uses it knows the default.
 
+mod auth;
 mod file;
 pub(crate) mod files;
 pub mod grants;
@@ -21,6 +22,8 @@ use std::{
 
 use serde::Deserialize;
 
+pub(crate) use auth::guarded_url;
+pub use auth::{ALL_PROVIDERS, Auth, OAuthSettings, TOKENS_FILE, TokenSettings};
 pub use file::schema;
 pub use grants::{Expose, Grants};
 pub use source::{ConfigFile, Given};
@@ -97,6 +100,12 @@ pub struct Server {
     pub watch: Option<Watch>,
     /// Serve HTTPS, and no plain HTTP.
     pub tls: Option<TlsFiles>,
+    /// What a client has to prove. On an address of this machine it is `none` if it is not set; on any other it has to be set.
+    pub auth: Option<Auth>,
+    /// For `auth = "tokens"`.
+    pub tokens: Option<TokenSettings>,
+    /// For `auth = "oauth"`.
+    pub oauth: Option<OAuthSettings>,
     /// How long everything may take to end, once the host is told to: `10s` if it is not set.
     #[serde(default, deserialize_with = "units::duration")]
     #[schemars(with = "Option<String>")]
@@ -280,12 +289,15 @@ impl Config {
         self.unchosen = true;
         let granted = self.providers.iter_mut().filter(|provider| !provider.grants.is_empty());
         let granted = granted.map(|provider| (std::mem::take(&mut provider.grants), provider.name.clone()).1).collect();
-        let Server { http, allowed_origins, allowed_hosts, .. } = &mut self.server;
+        let Server { http, admin, allowed_origins, allowed_hosts, auth, .. } = &mut self.server;
         let mut unheld = Vec::new();
         let mut took = |taken: bool, key: &str| unheld.extend(taken.then(|| key.to_owned()));
         took(!std::mem::take(allowed_origins).is_empty(), "[server] allowed-origins");
         took(!std::mem::take(allowed_hosts).is_empty(), "[server] allowed-hosts");
         took(http.take_if(|address| !address.ip().to_canonical().is_loopback()).is_some(), "[server] http");
+        took(admin.take_if(|address| !address.ip().to_canonical().is_loopback()).is_some(), "[server] admin");
+        // The other kinds only keep somebody out.
+        took(auth.take_if(|auth| *auth == Auth::None).is_some(), "[server] auth");
         took(self.fetch.ca_file.take().is_some(), "[fetch] ca-file");
         let folder = self.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let is_elsewhere = |resource: &mut Resource| match &resource.content {

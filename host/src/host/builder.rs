@@ -9,11 +9,13 @@ use std::{
 use super::{
     Host, Notice, SHUTDOWN_TIME, Task,
     direct::Direct,
-    following::{self, Following},
+    ending,
+    following::{self, Following, OwnFiles},
     pump,
 };
 use crate::{
     admin::{Admin, Feed, Parts},
+    auth::Authority,
     catalog::Catalog,
     config::{Config, ConfigFile, Watch},
     mcp::{
@@ -81,6 +83,7 @@ pub struct Builder {
     tools: bool,
     state_folder: Option<PathBuf>,
     tls: Option<Arc<Tls>>,
+    authority: Option<Arc<Authority>>,
 }
 
 impl Builder {
@@ -143,6 +146,14 @@ impl Builder {
         self
     }
 
+    /// Who is let in over HTTP; without this, everybody. Its file is followed, and who is let in no more loses what is open. `[server] auth` of
+    /// wharf.toml is for the program to read ([`Authority::of`]), as the address is.
+    #[must_use]
+    pub fn authority(mut self, authority: Arc<Authority>) -> Self {
+        self.authority = Some(authority);
+        self
+    }
+
     /// How components are compiled, and where their machine code is kept. By default in this process, and nowhere.
     #[must_use]
     pub fn compilation(mut self, compilation: Compilation) -> Self {
@@ -179,7 +190,8 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls, authority } =
+            self;
         let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
@@ -232,7 +244,8 @@ impl Builder {
             Watch::Off => None,
             // From here on no change is missed.
             mode => {
-                let followed = following::followed(plugins.as_deref(), file.as_ref(), &config, &configured, tls.as_deref());
+                let own = OwnFiles { tls: tls.clone(), authority: authority.clone() };
+                let followed = following::followed(plugins.as_deref(), file.as_ref(), &config, &configured, &own);
                 Some(Watching::start(followed, mode).await)
             }
         };
@@ -249,10 +262,12 @@ impl Builder {
         }
         let shutdown_time = config.server.shutdown_time.unwrap_or(SHUTDOWN_TIME);
         let following = watching.map(|watching| {
-            let mut following = Following::new(loader.clone(), configured, (plugins, file), config, watching, notice, tls.clone());
+            let own = OwnFiles { tls: tls.clone(), authority: authority.clone() };
+            let mut following = Following::new(loader.clone(), configured, (plugins, file), config, (watching, notice), (own, &server));
             following.said_of(&plan);
             Task(tokio::spawn(following.run()))
         });
+        let ending = authority.clone().map(|authority| Task(tokio::spawn(ending::run(authority, Arc::downgrade(&server)))));
         Ok(Host {
             catalog,
             subscriptions,
@@ -264,9 +279,11 @@ impl Builder {
             plan,
             loading_time,
             tls,
+            authority,
             shutdown_time,
             _pump: pump,
             following,
+            _ending: ending,
         })
     }
 }

@@ -6,12 +6,14 @@
 use std::{
     collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
-use super::{Notice, configured::Configured};
+use super::{Notice, configured::Configured, ending};
 use crate::{
+    auth::Authority,
     config::{Config, ConfigFile, Fetch, Server, Tools},
+    mcp,
     plugins::{
         Loader, Plan, Planned, guarded, path_of,
         watch::{Folder, Followed, Resting, View, Watching},
@@ -28,8 +30,9 @@ pub(super) struct Following {
     pub config: Arc<Config>,
     pub watching: Watching,
     pub notice: Arc<dyn Fn(Notice) + Send + Sync>,
-    pub tls: Option<Arc<Tls>>,
-    /// How wharf.toml, the certificate and the files that resources serve rested when they were last looked at.
+    own: OwnFiles,
+    server: Weak<mcp::Server>,
+    /// How wharf.toml, the certificate, the tokens and the files that resources serve rested when they were last looked at.
     seen: BTreeMap<PathBuf, Resting>,
     folder_was: Folder,
     /// Files of the folder that were said not to be loaded, and why.
@@ -39,24 +42,40 @@ pub(super) struct Following {
     said: Fixed,
 }
 
+/// What has files that wharf.toml may not name any more, and that are followed all the same.
+#[derive(Default)]
+pub(super) struct OwnFiles {
+    pub tls: Option<Arc<Tls>>,
+    pub authority: Option<Arc<Authority>>,
+}
+
+impl OwnFiles {
+    fn of_tls(&self) -> impl Iterator<Item = &Path> {
+        self.tls.iter().flat_map(|tls| [&*tls.files().certificate, &*tls.files().key])
+    }
+
+    fn tokens(&self) -> Option<&Path> {
+        self.authority.as_ref()?.file()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Path> {
+        self.of_tls().chain(self.tokens())
+    }
+}
+
 /// What a host follows, if it does.
 pub(super) fn followed(
     folder: Option<&Path>,
     file: Option<&ConfigFile>,
     config: &Config,
     configured: &Configured,
-    tls: Option<&Tls>,
+    own: &OwnFiles,
 ) -> Followed {
     let mut files = configured.files();
-    files.extend(of_tls(tls).cloned());
+    files.extend(own.all().map(Path::to_owned));
     files.extend(config.providers.iter().map(|provider| path_of(folder.unwrap_or(Path::new("")), provider)));
     files.extend(file.map(|file| file.path().to_owned()));
     Followed { folder: folder.map(Path::to_owned), files }
-}
-
-/// The files of the certificate that is served with, which wharf.toml may not name any more.
-fn of_tls(tls: Option<&Tls>) -> impl Iterator<Item = &PathBuf> {
-    tls.into_iter().flat_map(|tls| [&tls.files().certificate, &tls.files().key])
 }
 
 impl Following {
@@ -65,9 +84,8 @@ impl Following {
         configured: Arc<Configured>,
         (folder, file): (Option<PathBuf>, Option<ConfigFile>),
         config: Config,
-        watching: Watching,
-        notice: Arc<dyn Fn(Notice) + Send + Sync>,
-        tls: Option<Arc<Tls>>,
+        (watching, notice): (Watching, Arc<dyn Fn(Notice) + Send + Sync>),
+        (own, server): (OwnFiles, &Arc<mcp::Server>),
     ) -> Self {
         let view = watching.view().borrow().clone();
         let fixed = Fixed::of(&config);
@@ -79,7 +97,8 @@ impl Following {
             config: Arc::new(config),
             watching,
             notice,
-            tls,
+            own,
+            server: Arc::downgrade(server),
             seen: BTreeMap::new(),
             folder_was: view.folder.clone(),
             not_loaded: HashSet::new(),
@@ -91,8 +110,8 @@ impl Following {
         if let Some(file) = this.file.as_ref().filter(|file| file.has_changed()) {
             this.seen.remove(file.path());
         }
-        // And so was the certificate, which costs nothing to read once more.
-        for path in of_tls(this.tls.as_deref()) {
+        // And so were the certificate and the tokens, which cost nothing to read once more.
+        for path in this.own.all() {
             this.seen.remove(path);
         }
         this
@@ -135,7 +154,7 @@ impl Following {
     /// The files that are no components.
     fn of_interest(&self) -> Vec<PathBuf> {
         let file = self.file.as_ref().map(|file| file.path().to_owned());
-        self.configured.files().into_iter().chain(file).chain(of_tls(self.tls.as_deref()).cloned()).collect()
+        self.configured.files().into_iter().chain(file).chain(self.own.all().map(Path::to_owned)).collect()
     }
 
     async fn look_at_files(&mut self, view: &View) {
@@ -147,8 +166,11 @@ impl Following {
             let Some(rests) = view.files.get(&path).copied() else { continue };
             if self.seen.insert(path.clone(), rests) != Some(rests) {
                 self.configured.file_changed(&path);
-                if of_tls(self.tls.as_deref()).any(|file| *file == path) {
+                if self.own.of_tls().any(|file| *file == path) {
                     of_certificate = Some(path.clone());
+                }
+                if self.own.tokens() == Some(&path) {
+                    self.tokens_changed(&path).await;
                 }
                 if self.file.as_ref().is_some_and(|file| file.path() == path) {
                     self.config_changed(rests).await;
@@ -161,8 +183,22 @@ impl Following {
         }
     }
 
+    async fn tokens_changed(&self, path: &Path) {
+        let Some(authority) = self.own.authority.clone() else { return };
+        let reading = tokio::task::spawn_blocking(move || (authority.read_again(), authority));
+        let Ok((read, authority)) = reading.await else { return };
+        match read {
+            Err(error) => (self.notice)(Notice::TokensRefused(error.to_string())),
+            Ok(None) => {}
+            Ok(Some(gone)) => {
+                self.server.upgrade().inspect(|server| ending::end(server, &authority, gone));
+                (self.notice)(Notice::TokensRead(path.to_owned(), authority.describe()));
+            }
+        }
+    }
+
     async fn certificate_changed(&self, path: PathBuf) {
-        let Some(tls) = self.tls.clone() else { return };
+        let Some(tls) = self.own.tls.clone() else { return };
         let reading = tokio::task::spawn_blocking(move || (tls.read_again(), tls.is_exposed(), tls)).await;
         let Ok((read, exposed, tls)) = reading else { return };
         match read {
@@ -207,8 +243,8 @@ impl Following {
                     return (self.notice)(Notice::ConfigRefused(format!("{}: {error}", path.display())));
                 }
                 self.config = Arc::new(given.config);
-                let (folder, file, tls) = (self.folder.as_deref(), self.file.as_ref(), self.tls.as_deref());
-                self.watching.follow(followed(folder, file, &self.config, &self.configured, tls));
+                let (folder, file) = (self.folder.as_deref(), self.file.as_ref());
+                self.watching.follow(followed(folder, file, &self.config, &self.configured, &self.own));
                 (self.notice)(Notice::ConfigRead(path));
                 self.say_what_needs_a_restart();
             }
@@ -270,7 +306,8 @@ impl Fixed {
 
 /// Those that differ.
 fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
-    let Server { http, admin, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, shutdown_time } = &runs.server;
+    let Server { http, admin, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, auth, tokens, oauth, shutdown_time } =
+        &runs.server;
     let server = &new.server;
     [
         ("[server] http", *http != server.http),
@@ -281,6 +318,9 @@ fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
         ("[server] loading-time", *loading_time != server.loading_time),
         ("[server] watch", *watch != server.watch),
         ("[server] tls", *tls != server.tls),
+        ("[server] auth", *auth != server.auth),
+        ("[server.tokens] file", *tokens != server.tokens),
+        ("[server.oauth]", *oauth != server.oauth),
         ("[server] shutdown-time", *shutdown_time != server.shutdown_time),
         ("[tools] enabled", runs.tools != new.tools),
         ("[fetch] ca-file", runs.fetch.ca_file != new.fetch.ca_file),

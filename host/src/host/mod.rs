@@ -41,6 +41,7 @@
 mod builder;
 mod configured;
 mod direct;
+mod ending;
 mod following;
 mod hooks;
 mod notice;
@@ -65,6 +66,7 @@ pub(crate) use pump::pump;
 use self::{direct::Direct, hooks::Webhooks};
 use crate::{
     admin::{Admin, AdminService, AtMain},
+    auth::Authority,
     catalog::{Caller, Catalog, View},
     mcp::{Server, pipe::Local},
     plugins::{Loader, Plan},
@@ -110,9 +112,12 @@ pub struct Host {
     loading_time: Duration,
     /// What HTTP is served with.
     tls: Option<Arc<Tls>>,
+    /// Who is let in over HTTP.
+    authority: Option<Arc<Authority>>,
     shutdown_time: Duration,
     _pump: Task,
     following: Option<Task>,
+    _ending: Option<Task>,
 }
 
 impl Host {
@@ -238,7 +243,7 @@ impl Host {
     /// What the host says of itself, for an address of its own; see [`crate::admin`]. `settings` has the names of that address. From then on the
     /// most of it is at the main address no more.
     pub fn admin_service(&self, settings: HttpSettings) -> AdminService {
-        AdminService::new(self.admin.clone(), settings)
+        AdminService::new(self.admin.clone(), settings, self.authority.clone())
     }
 
     /// What the host says of itself.
@@ -249,7 +254,7 @@ impl Host {
     fn service(&self, settings: HttpSettings) -> http::McpService {
         let (hooks, pages) = (Webhooks::new(&self.loader, self.loading_time), AtMain(self.admin.clone()));
         let service = http::service(self.server.clone(), settings).with_hooks(Arc::new(hooks)).with_pages(Arc::new(pages));
-        service.counted(self.admin.requests().clone())
+        service.counted(self.admin.requests().clone()).with_authority(self.authority.clone())
     }
 
     /// Serves one client over a pair of byte streams, such as stdin and stdout, as [`stdio::serve`] does, until the client is done or `stop`

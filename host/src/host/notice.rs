@@ -29,6 +29,10 @@ pub enum Notice {
     CertificateRead(PathBuf),
     /// The certificate and its key were read again, and cannot be used: those before hold. Says why.
     CertificateRefused(String),
+    /// These tokens were read again, and hold; says how many there are.
+    TokensRead(PathBuf, String),
+    /// The tokens were read again, and cannot be used: those before hold. Says why.
+    TokensRefused(String),
     /// Every user of this machine may read this private key.
     KeyExposed(PathBuf),
 }
@@ -36,7 +40,7 @@ pub enum Notice {
 impl Notice {
     /// Whether something is to be done about it.
     pub fn is_warning(&self) -> bool {
-        !matches!(self, Self::ConfigRead(_) | Self::FolderBack(_) | Self::CertificateRead(_))
+        !matches!(self, Self::ConfigRead(_) | Self::FolderBack(_) | Self::CertificateRead(_) | Self::TokensRead(..))
     }
 }
 
@@ -71,6 +75,8 @@ impl fmt::Display for Notice {
             }
             Self::CertificateRead(path) => write!(f, "{} was read again: it holds for connections from now on", path.display()),
             Self::CertificateRefused(reason) => write!(f, "the certificate stays as it was: {reason}"),
+            Self::TokensRead(path, holds) => write!(f, "{} was read again: {holds}", path.display()),
+            Self::TokensRefused(reason) => write!(f, "the tokens stay as they were: {reason}"),
             Self::KeyExposed(path) => {
                 write!(f, "every user of this machine may read the private key {path}: run `chmod o-rwx {path}`", path = path.display())
             }

@@ -24,7 +24,7 @@ pub use standing::{Progress, Standing};
 use crate::{
     catalog::Rules,
     config::{
-        self, Config, Trust,
+        self, Auth, Config, Trust,
         grants::{Grants, Secret},
     },
     provider::{
@@ -157,6 +157,10 @@ pub(crate) fn guarded(folder: &Path, config: &Config) -> Guarded {
     paths.extend(config.providers.iter().map(|provider| path_of(folder, provider)));
     paths.extend(grants().flat_map(secrets));
     paths.extend(config.fetch.ca_file.clone());
+    // Else it could let in whom it likes, or be the host for its clients.
+    let beside = config.file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    paths.extend((config.server.auth == Some(Auth::Tokens)).then(|| config.server.tokens_file(beside)));
+    paths.extend(config.server.tls.iter().flat_map(|tls| [tls.certificate.clone(), tls.key.clone()]));
     paths.extend(cache.into_iter().chain(Stores::folder_of_user()).chain(Trust::of_user().ok().map(Trust::into_path)));
     Guarded { paths, written }
 }
@@ -272,5 +276,17 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_is_said_to_be() {
         assert!(Plan::new(Path::new("/nowhere"), &Config::default()).unreadable.is_some());
+    }
+
+    #[test]
+    fn what_lets_clients_in_and_what_the_host_is_known_by_is_out_of_reach_of_providers_that_write() {
+        let text = "[server]\nauth = \"tokens\"\ntls = { certificate = \"cert.pem\", key = \"key.pem\" }\n[[provider]]\nname = \"a\"\n\
+             [provider.grants]\nfolders = [{ host = \"out\", guest = \"/out\", write = true }]\n";
+        let mut config = Config::parse(text, Path::new("/srv")).unwrap();
+        config.file = Some("/srv/wharf.toml".into());
+        let paths = guarded(Path::new("/srv/plugins"), &config).paths;
+        for path in ["/srv/tokens.toml", "/srv/cert.pem", "/srv/key.pem", "/srv/wharf.toml"] {
+            assert!(paths.iter().any(|guarded| guarded == Path::new(path)), "{path}: {paths:?}");
+        }
     }
 }

@@ -62,6 +62,9 @@ pub(super) struct Args {
     /// With --stdio: the configuration; what it grants is then granted
     #[arg(long, value_name = "FILE", requires = "stdio", conflicts_with = "url")]
     config: Option<PathBuf>,
+    /// With --stdio and --url: the file with the token by which that host lets in; the agent's file has its path alone
+    #[arg(long, value_name = "FILE", requires_all = ["stdio", "url"])]
+    token_file: Option<PathBuf>,
     /// Put it into the agent's file, instead of printing it
     #[arg(long)]
     write: bool,
@@ -129,6 +132,13 @@ fn loopback(address: SocketAddr) -> &'static str {
     if address.is_ipv4() { "127.0.0.1" } else { "::1" }
 }
 
+/// The line that connects an agent to a host that lets in by tokens: each keeps headers in a way of its own, and this one needs none.
+pub(super) fn hint_with_token(address: SocketAddr, url: &str) -> String {
+    let with_url = hint(address, url);
+    let url = if with_url.contains(" --url ") { String::new() } else { format!(" --url {DEFAULT_URL}") };
+    format!("{with_url}{url} --stdio --token-file FILE")
+}
+
 /// The agents that can stand in that line instead.
 pub(super) fn others() -> String {
     CLIENTS[1..].iter().map(|client| client.id).collect::<Vec<_>>().join(", ")
@@ -161,6 +171,12 @@ fn wanted(args: &Args, url: &str, current: &Path) -> Result<(Server, Vec<String>
         arguments.extend(["--attach".into(), url.to_owned()]);
         if let Some(path) = &args.ca.ca_file {
             arguments.extend(["--ca-file".into(), absolute(path)?]);
+        }
+        if let Some(path) = &args.token_file {
+            if !current.join(path).is_file() {
+                notes.push(format!("there is no {}: put the token into it before the agent starts", path.display()));
+            }
+            arguments.extend(["--token-file".into(), absolute(path)?]);
         }
         return Ok((Server::Stdio { program: program()?, arguments }, notes));
     }
@@ -258,6 +274,10 @@ mod tests {
         assert_eq!(hint("127.0.0.1:8089"), "wharf connect claude-code --write");
         assert_eq!(hint("127.0.0.1:1"), "wharf connect claude-code --write --url http://127.0.0.1:1/mcp");
         assert_eq!(hint("0.0.0.0:1"), "wharf connect claude-code --write --url http://127.0.0.1:1/mcp");
+        let with_token = hint_with_token("127.0.0.1:8089".parse().unwrap(), DEFAULT_URL);
+        assert_eq!(with_token, format!("wharf connect claude-code --write --url {DEFAULT_URL} --stdio --token-file FILE"));
+        let with_token = hint_with_token("127.0.0.1:1".parse().unwrap(), "http://127.0.0.1:1/mcp");
+        assert_eq!(with_token, "wharf connect claude-code --write --url http://127.0.0.1:1/mcp --stdio --token-file FILE");
         assert_eq!(hint("[::]:1"), "wharf connect claude-code --write --url 'http://[::1]:1/mcp'");
     }
 

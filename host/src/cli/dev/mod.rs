@@ -35,7 +35,7 @@ use self::{
     sources::Change,
 };
 use super::{
-    compile,
+    access, compile,
     serve::{self, run_to_end},
     signals::Signals,
     sources::{SourceArgs, Sources},
@@ -79,11 +79,13 @@ pub(super) fn run(args: Args, json: bool) -> Result<()> {
 
 async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address: SocketAddr, screen: Screen) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
-    let tls = serve::tls(&config)?;
+    let (tls, authority) = (serve::tls(&config)?, access::authority(&config)?);
     let (listener, settings) = serve::bind(address, &config).await?;
     let (url, warning) = serve::url(listener.local_addr().context("cannot tell the address listened on")?, &config, tls.as_deref());
     screen.greet(&project, &url);
     warning.into_iter().for_each(|warning| screen.say(&warning));
+    let (how, beware) = access::words(address, &config, authority.as_deref());
+    how.into_iter().chain(beware).for_each(|line| screen.say(&line));
     // Until the host has ended: it watches this folder.
     let mut shelf = Shelf::new(&project.name)?;
     let report = {
@@ -103,6 +105,9 @@ async fn dev(project: Project, config: Config, file: Option<ConfigFile>, address
     }
     if let Some(tls) = tls {
         builder = builder.tls(tls);
+    }
+    if let Some(authority) = authority {
+        builder = builder.authority(authority);
     }
     let host = builder.start().await?;
     let changes = sources::watch(project.folder.clone()).await;

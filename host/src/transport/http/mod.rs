@@ -1,11 +1,13 @@
 //! Streamable HTTP (MCP 2025-03-26 … 2026-07-28, "Transports"): one path, POST for messages, GET for a legacy session's stream, DELETE
 //! for its end.
 //!
-//! Invariants: no request reaches the protocol before its Origin and Host were checked; a plain answer is `application/json`, and only what
+//! Invariants: no request reaches the protocol before its Origin and Host were checked, and who sent it, where that has to be proven; a plain answer is `application/json`, and only what
 //! streams is `text/event-stream`; a client that hangs up drops what waits for it, and nothing else.
 
 mod accept;
 mod body;
+mod credentials;
+mod fields;
 mod guard;
 mod hooks;
 mod page;
@@ -40,14 +42,22 @@ pub use self::{
     requests::Requests,
     tls::{Tls, TlsError},
 };
-pub(crate) use self::{guard::Guard, page::is_asked};
-use self::{hooks::Desk, sse::Sse};
-use crate::mcp::{
-    Envelope, Reply, Server,
-    encode::{Encoded, error as error_message},
-    era::Said,
-    error::{RpcError, Status},
-    message::Id,
+pub(crate) use self::{credentials::challenged, guard::Guard, page::is_asked};
+use self::{
+    fields::{accepts, is_json, is_plain, said},
+    hooks::Desk,
+    sse::Sse,
+};
+use crate::{
+    auth::Authority,
+    catalog::Caller,
+    mcp::{
+        Envelope, Reply, Server,
+        encode::{Encoded, error as error_message},
+        era::Said,
+        error::{RpcError, Status},
+        message::Id,
+    },
 };
 
 /// The path of the endpoint.
@@ -89,6 +99,7 @@ pub fn service(server: Arc<Server>, settings: HttpSettings) -> McpService {
         desk: None,
         pages: None,
         requests: None,
+        authority: None,
         peer: None,
         second_path: None,
     }
@@ -101,6 +112,7 @@ pub struct McpService {
     desk: Option<Arc<Desk>>,
     pages: Option<Arc<dyn Pages>>,
     requests: Option<Arc<Requests>>,
+    authority: Option<Arc<Authority>>,
     peer: Option<IpAddr>,
     second_path: Option<Arc<str>>,
 }
@@ -124,6 +136,13 @@ impl McpService {
     #[must_use]
     pub fn with_pages(mut self, pages: Arc<dyn Pages>) -> Self {
         self.pages = Some(pages);
+        self
+    }
+
+    /// The same, for those only whom this lets in. Webhooks are not its business: they have signatures.
+    #[must_use]
+    pub fn with_authority(mut self, authority: Option<Arc<Authority>>) -> Self {
+        self.authority = authority;
         self
     }
 
@@ -167,20 +186,30 @@ where
             return Box::pin(async move { counted(desk.handle(&guard, request).await) });
         }
         if let Some(pages) = self.pages.as_ref().filter(|pages| !here && pages.has(path)) {
-            let page = page::check(&self.endpoint.guard, &request, peer).map(|()| pages.page(path, request.uri().query()));
+            if let Err(refusal) = page::check(&self.endpoint.guard, &request, peer) {
+                return Box::pin(async move { counted(refusal) });
+            }
+            let page = pages.page(path, request.uri().query());
+            let authority = self.authority.clone().filter(|_| !pages.is_open(path));
             return Box::pin(async move {
-                counted(match page {
-                    Ok(page) => page.await,
+                counted(match credentials::of_operator(authority.as_deref(), request.headers()).await {
+                    Ok(()) => page.await,
                     Err(refusal) => refusal,
                 })
             });
         }
-        let endpoint = self.endpoint.clone();
-        Box::pin(async move { counted(if here { handle(&endpoint, request, peer).await } else { empty(StatusCode::NOT_FOUND) }) })
+        if let Some(metadata) = self.authority.as_ref().filter(|_| !here).and_then(|authority| authority.metadata(path)) {
+            let metadata = credentials::metadata(&self.endpoint.guard, &request, metadata);
+            return Box::pin(async move { counted(metadata) });
+        }
+        let (endpoint, authority) = (self.endpoint.clone(), self.authority.clone());
+        Box::pin(async move {
+            counted(if here { handle(&endpoint, authority.as_deref(), request, peer).await } else { empty(StatusCode::NOT_FOUND) })
+        })
     }
 }
 
-async fn handle<B>(endpoint: &Endpoint, request: Request<B>, peer: Option<IpAddr>) -> Response<Body>
+async fn handle<B>(endpoint: &Endpoint, authority: Option<&Authority>, request: Request<B>, peer: Option<IpAddr>) -> Response<Body>
 where
     B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
 {
@@ -188,12 +217,16 @@ where
         Ok(origin) => origin,
         Err((status, reason)) => return refuse(status, &RpcError::invalid_request(reason)),
     };
-    let mut response = match *request.method() {
-        Method::POST => post(&endpoint.server, request, peer).await,
-        Method::GET => get(&endpoint.server, request.headers()),
-        Method::DELETE => delete(&endpoint.server, request.headers()),
-        Method::OPTIONS => with(StatusCode::NO_CONTENT, header::ALLOW, ALLOWED_METHODS),
-        _ => method_not_allowed("POST messages here"),
+    // A preflight has no credentials (Fetch, "CORS-preflight fetch").
+    let caller =
+        if *request.method() == Method::OPTIONS { Ok(Caller::anyone()) } else { credentials::of(authority, request.headers()).await };
+    let mut response = match (caller, request.method()) {
+        (Err(refusal), _) => refusal,
+        (Ok(caller), &Method::POST) => post(&endpoint.server, request, &caller, peer).await,
+        (Ok(caller), &Method::GET) => get(&endpoint.server, request.headers(), &caller),
+        (Ok(caller), &Method::DELETE) => delete(&endpoint.server, request.headers(), &caller),
+        (Ok(_), &Method::OPTIONS) => with(StatusCode::NO_CONTENT, header::ALLOW, ALLOWED_METHODS),
+        (Ok(_), _) => method_not_allowed("POST messages here"),
     };
     if let Some(origin) = origin {
         guard::allow(response.headers_mut(), origin);
@@ -201,7 +234,7 @@ where
     response
 }
 
-async fn post<B>(server: &Server, request: Request<B>, peer: Option<IpAddr>) -> Response<Body>
+async fn post<B>(server: &Server, request: Request<B>, caller: &Caller, peer: Option<IpAddr>) -> Response<Body>
 where
     B: HttpBody<Data = Bytes, Error: fmt::Display> + Unpin,
 {
@@ -231,7 +264,7 @@ where
             return response;
         }
     };
-    match server.post(&body, &Envelope { peer, ..envelope(headers) }).await {
+    match server.post(&body, &Envelope { peer, caller, ..envelope(headers) }).await {
         Reply::Message(status, message) => json(code(status), message),
         Reply::Session(id, message) => {
             let mut response = json(StatusCode::OK, message.into());
@@ -250,8 +283,8 @@ where
 }
 
 /// Opens a legacy session's stream. The modern era has none.
-fn get(server: &Server, headers: &HeaderMap) -> Response<Body> {
-    let envelope = envelope(headers);
+fn get(server: &Server, headers: &HeaderMap, caller: &Caller) -> Response<Body> {
+    let envelope = Envelope { caller, ..envelope(headers) };
     if envelope.version.is_modern_version() {
         return method_not_allowed("2026-07-28 has no GET: POST subscriptions/listen");
     }
@@ -269,8 +302,8 @@ fn get(server: &Server, headers: &HeaderMap) -> Response<Body> {
 }
 
 /// Ends a legacy session. The modern era has none.
-fn delete(server: &Server, headers: &HeaderMap) -> Response<Body> {
-    let envelope = envelope(headers);
+fn delete(server: &Server, headers: &HeaderMap, caller: &Caller) -> Response<Body> {
+    let envelope = Envelope { caller, ..envelope(headers) };
     if envelope.version.is_modern_version() {
         return method_not_allowed("2026-07-28 has no sessions to DELETE");
     }
@@ -296,62 +329,6 @@ fn envelope(headers: &HeaderMap) -> Envelope<'_> {
         method: said(headers, &METHOD),
         name: said(headers, &NAME),
         ..Envelope::default()
-    }
-}
-
-/// What a header says. One that is there several times, each time with the same value, says it once: proxies and wrappers add what a client
-/// sends already.
-fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Said<'a> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Said::Nothing };
-    if values.any(|other| other != value) {
-        return Said::Garbled;
-    }
-    value.to_str().map_or(Said::Garbled, |text| Said::Text(text.trim_matches([' ', '\t'])))
-}
-
-/// Whether the body says it is JSON (RFC 9110 §8.3: the type is compared without case, whatever its parameters).
-fn is_json(headers: &HeaderMap) -> bool {
-    let Said::Text(kind) = said(headers, &header::CONTENT_TYPE) else { return false };
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// Whether the body is as it is, in no content coding (RFC 9110 §8.4).
-fn is_plain(headers: &HeaderMap) -> bool {
-    match said(headers, &header::CONTENT_ENCODING) {
-        Said::Nothing => true,
-        Said::Text(coding) => coding.is_empty() || coding.eq_ignore_ascii_case("identity"),
-        Said::Garbled => false,
-    }
-}
-
-/// Whether one of these media types may be sent (RFC 9110 §12.5.1). Clients are careless with this header, so one is enough, and no header
-/// takes all.
-fn accepts(headers: &HeaderMap, types: &[&str]) -> bool {
-    let mut any = false;
-    for value in headers.get_all(header::ACCEPT) {
-        any = true;
-        let Ok(value) = value.to_str() else { continue };
-        let wanted = value.split(',').any(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let range = parts.next().unwrap_or_default();
-            let refused = parts.filter_map(|part| part.split_once('=')).any(|(name, weight)| {
-                name.trim().eq_ignore_ascii_case("q") && weight.trim().parse::<f32>().is_ok_and(|weight| weight <= 0.0)
-            });
-            !refused && types.iter().any(|media| in_range(media, range))
-        });
-        if wanted {
-            return true;
-        }
-    }
-    !any
-}
-
-fn in_range(media: &str, range: &str) -> bool {
-    match range.strip_suffix("/*") {
-        Some("*") => true,
-        Some(family) => media.split('/').next().is_some_and(|own| own.eq_ignore_ascii_case(family)),
-        None => media.eq_ignore_ascii_case(range),
     }
 }
 

@@ -17,6 +17,12 @@ pub trait Pages: Send + Sync + 'static {
     /// Whether there is a page at this path.
     fn has(&self, path: &str) -> bool;
 
+    /// Whether the page at this path says nothing that has to be proven a right to.
+    fn is_open(&self, path: &str) -> bool {
+        let _ = path;
+        false
+    }
+
     /// The page, for a GET or a HEAD.
     fn page(&self, path: &str, query: Option<&str>) -> BoxFuture<'static, Response<Body>>;
 }
