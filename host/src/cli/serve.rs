@@ -14,6 +14,7 @@ use wharf::{
     config::Config,
     host::{Builder, Host, Notice},
     plugins::Report,
+    trace::Export,
     transport::http::{self, HttpSettings, Limits, PATH, Plain, Tls},
 };
 
@@ -22,6 +23,7 @@ use super::{
     authorities::CaArgs,
     compile,
     headers::HeaderArgs,
+    logging,
     notify::{Notify, Status},
     signals::Signals,
     sources::{SourceArgs, Sources},
@@ -192,12 +194,22 @@ fn builder(Sources { config, plugins, file }: Sources, tools: bool, voice: Voice
     })
 }
 
+/// With its spans brought out, if they are.
+fn traced(builder: Builder, spans: Option<Arc<dyn Export>>) -> Builder {
+    match spans {
+        Some(spans) => builder.spans(spans),
+        None => builder,
+    }
+}
+
 /// Serves one client until it closes stdin, or a signal comes.
 async fn serve_stdio(sources: Sources, tools: bool, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let report = move |report: Report| voice.report(&report);
     let plugins = sources.plugins.clone();
-    let host = builder(sources, tools, voice, Notify::default()).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    let spans = logging::export(&sources.config.server)?;
+    let builder = builder(sources, tools, voice, Notify::default()).loading_time(STDIO_LOADING_TIME).on_report(report);
+    let host = traced(builder, spans).start().await?;
     voice.plan(&plugins, host.plan());
     let mut told = None;
     let shutdown = async {
@@ -225,6 +237,7 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
     let admin = bind_admin(&sources.config).await?;
+    let spans = logging::export(&sources.config.server)?;
     let (url, warning) = url(address, &sources.config, tls.as_deref());
     voice.greet(address, &url);
     warning.into_iter().for_each(|warning| voice.warn(&warning));
@@ -248,7 +261,7 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     if let Some(tls) = tls {
         builder = builder.tls(tls);
     }
-    let host = builder.start().await?;
+    let host = traced(builder, spans).start().await?;
     voice.plan(&plugins, host.plan());
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();

@@ -13,7 +13,7 @@ use toml::{Spanned, Table, Value};
 use super::{
     Audience, Config, Content, Fetch, Icon, Limits, Provider, Resource, Server, TlsFiles, Tools, check_name,
     grants::{ExposeValue, GrantsTable},
-    report, units,
+    otlp, report, units,
 };
 
 /// The settings of a Wharf host.
@@ -143,6 +143,7 @@ impl File {
         server.plugins = server.plugins.map(|path| folder.join(path));
         server.tls =
             server.tls.map(|TlsFiles { certificate, key }| TlsFiles { certificate: folder.join(certificate), key: folder.join(key) });
+        otlp::below(&mut server.otlp_headers, folder);
         fetch.ca_file = fetch.ca_file.map(|path| folder.join(path));
         let mut names = HashSet::new();
         let mut resources = Vec::with_capacity(resource.len());

@@ -35,6 +35,7 @@ use crate::{
     },
     subscriptions::Subscriptions,
     tools::Tools,
+    trace::Export,
     transport::http::Tls,
 };
 
@@ -81,6 +82,7 @@ pub struct Builder {
     tools: bool,
     state_folder: Option<PathBuf>,
     tls: Option<Arc<Tls>>,
+    spans: Option<Arc<dyn Export>>,
 }
 
 impl Builder {
@@ -172,6 +174,13 @@ impl Builder {
         self
     }
 
+    /// What brings the spans of this process out: the metrics tell of it, and it is given time to finish when the host ends.
+    #[must_use]
+    pub fn spans(mut self, export: Arc<dyn Export>) -> Self {
+        self.spans = Some(export);
+        self
+    }
+
     /// Starts it. It answers at once, and loads its providers meanwhile. Needs a tokio runtime, multi-threaded if there are components.
     ///
     /// # Errors
@@ -179,7 +188,7 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls, spans } = self;
         let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
@@ -226,6 +235,7 @@ impl Builder {
             runtime: &runtime,
             feed: &feed,
         });
+        spans.clone().inspect(|spans| admin.tells_of(spans.clone()));
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();
         let watching = match mode {
@@ -265,6 +275,7 @@ impl Builder {
             loading_time,
             tls,
             shutdown_time,
+            spans,
             _pump: pump,
             following,
         })

@@ -8,15 +8,18 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
+use tracing::Span;
 
 use super::{Backend, Listen, Outcome, Tapped, Work};
 use crate::mcp::{
     CallStream, Event, ListenStream, Reply, Server, SessionStream, encode,
+    era::Era,
     error::RpcError,
     legacy,
     message::{Id, Incoming, Message, Request, parse},
     modern,
     sessions::Session,
+    spans,
 };
 
 /// The backend of one client. Its session ends with it.
@@ -73,6 +76,10 @@ impl Backend for Local {
 
     fn tap(&self) -> Option<Tapped> {
         self.server.tap_pipe().map(Tapped)
+    }
+
+    fn span(&self, request: &Request<'_>, era: Era) -> Option<Span> {
+        spans::of_pipe(request, era, self.legacy.as_ref().map(|legacy| &*legacy.session))
     }
 
     fn has_session(&self) -> bool {

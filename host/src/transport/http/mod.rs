@@ -42,12 +42,15 @@ pub use self::{
 };
 pub(crate) use self::{guard::Guard, page::is_asked};
 use self::{hooks::Desk, sse::Sse};
-use crate::mcp::{
-    Envelope, Reply, Server,
-    encode::{Encoded, error as error_message},
-    era::Said,
-    error::{RpcError, Status},
-    message::Id,
+use crate::{
+    mcp::{
+        Envelope, Reply, Server,
+        encode::{Encoded, error as error_message},
+        era::Said,
+        error::{RpcError, Status},
+        message::Id,
+    },
+    trace,
 };
 
 /// The path of the endpoint.
@@ -58,6 +61,8 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
 
@@ -231,7 +236,11 @@ where
             return response;
         }
     };
-    match server.post(&body, &Envelope { peer, ..envelope(headers) }).await {
+    // More of these are one, in order (W3C Trace Context §3.3.1.1, RFC 9110 §5.2).
+    let state = trace::is_wanted().then(|| joined(headers, &TRACE_STATE)).flatten();
+    let traceparent = if trace::is_wanted() { said(headers, &TRACE_PARENT) } else { Said::Nothing };
+    let tracestate = state.as_deref().map_or(Said::Nothing, Said::Text);
+    match server.post(&body, &Envelope { peer, traceparent, tracestate, ..envelope(headers) }).await {
         Reply::Message(status, message) => json(code(status), message),
         Reply::Session(id, message) => {
             let mut response = json(StatusCode::OK, message.into());
@@ -308,6 +317,12 @@ fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Said<'a> {
         return Said::Garbled;
     }
     value.to_str().map_or(Said::Garbled, |text| Said::Text(text.trim_matches([' ', '\t'])))
+}
+
+/// What all headers of this name say together, with commas between.
+fn joined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let texts: Vec<&str> = headers.get_all(name).iter().map(HeaderValue::to_str).collect::<Result<_, _>>().ok()?;
+    (!texts.is_empty()).then(|| texts.join(","))
 }
 
 /// Whether the body says it is JSON (RFC 9110 §8.3: the type is compared without case, whatever its parameters).
