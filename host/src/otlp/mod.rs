@@ -101,8 +101,6 @@ impl Tap {
         getrandom::fill(&mut instance).map_err(OtlpError::Random)?;
         let exporter = Exporter::start(self.0.clone(), client, encode::Resource::new(instance));
         self.0.open(server.otlp_ratio.unwrap_or(1.0));
-        // Each place that makes spans has remembered that nobody wants them.
-        tracing::callsite::rebuild_interest_cache();
         Ok(Some(exporter))
     }
 }

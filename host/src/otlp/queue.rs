@@ -27,12 +27,18 @@ impl Queue {
     /// From now on spans are taken: of the traces that begin here this part, from 0 to 1.
     pub fn open(&self, ratio: f64) {
         self.threshold.store(threshold(ratio), Relaxed);
-        self.open.store(true, Relaxed);
+        self.turn(true);
     }
 
     /// From now on none is.
     pub fn close(&self) {
-        self.open.store(false, Relaxed);
+        self.turn(false);
+    }
+
+    fn turn(&self, open: bool) {
+        self.open.store(open, Relaxed);
+        // Each place that makes spans has remembered whether anybody wants them.
+        tracing::callsite::rebuild_interest_cache();
     }
 
     pub fn is_open(&self) -> bool {
@@ -49,7 +55,7 @@ impl Queue {
     /// Lets a span wait, or drops it.
     pub fn push(&self, span: Span) {
         let mut waiting = self.waiting.lock();
-        if waiting.len() >= QUEUE {
+        if waiting.len() >= QUEUE || !self.is_open() {
             drop(waiting);
             return self.counts.add_dropped(1);
         }

@@ -1,7 +1,10 @@
 //! The file as it is written: what can be set, and what is refused with which words.
 
 use super::{
-    super::grants::{Folder, Secret, Signature, Signed, Variable, Webhook},
+    super::{
+        Endpoint, OtlpHeader,
+        grants::{Folder, Secret, Signature, Signed, Variable, Webhook},
+    },
     *,
 };
 
