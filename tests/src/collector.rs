@@ -169,7 +169,8 @@ impl Spans {
 
     /// The first below this one of this name.
     pub fn below(&self, parent: &Value, name: &str) -> Option<Value> {
-        let is_below = |span: &&Value| span["parentSpanId"] == parent["spanId"] && span["traceId"] == parent["traceId"] && span["name"] == name;
+        let is_below =
+            |span: &&Value| span["parentSpanId"] == parent["spanId"] && span["traceId"] == parent["traceId"] && span["name"] == name;
         self.spans.iter().find(is_below).cloned()
     }
 }

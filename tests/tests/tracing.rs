@@ -132,8 +132,8 @@ async fn a_read_that_fetches_has_its_call_and_its_fetch_below_it_and_no_secret()
     let port = web.config().rsplit_once(':').context("no port")?.1.trim_matches(['"', '\n']).to_owned();
     let grants = format!("[[provider]]\nname = \"fetcher\"\ngrants = {{ hosts = [\"localhost:{port}\"] }}\n");
     let host = loaded(Setup::new().guest("fetcher").config(&collector.config()).config(&grants), "fetcher").await?;
-    // It is the web's path and query that are not told; what a client asks for is.
-    let uri = format!("fetch://start/one/http://localhost:{port}/v1/traces?token=hidden");
+    // Of the URL that is fetched nothing is told but the origin; what a client asks for is.
+    let uri = format!("fetch://start/one/http://localhost:{port}/traces/hidden");
     call(&host, "resources/read", json!({ "uri": uri })).await?;
     let (call, fetch) = collector
         .wait("the fetch", |spans| {
@@ -145,7 +145,9 @@ async fn a_read_that_fetches_has_its_call_and_its_fetch_below_it_and_no_secret()
         .await?;
     ensure!(attribute(&call, "wharf.call.uri") == uri, "{call:#}");
     ensure!(fetch["kind"] == 3 && fetch["status"]["code"] == 2, "{fetch:#}");
-    for (key, value) in [("server.address", "localhost"), ("server.port", &*port), ("url.scheme", "http"), ("wharf.provider.name", "fetcher")] {
+    for (key, value) in
+        [("server.address", "localhost"), ("server.port", &*port), ("url.scheme", "http"), ("wharf.provider.name", "fetcher")]
+    {
         ensure!(attribute(&fetch, key) == value, "{key}: {fetch:#}");
     }
     ensure!(attribute(&fetch, "http.response.status_code") == "404" && attribute(&fetch, "error.type") == "404", "{fetch:#}");
@@ -210,7 +212,8 @@ async fn reads_go_on_while_the_collector_hangs_and_what_does_not_fit_is_dropped_
     let host = loaded(Setup::new().guest("live").config(&config), "live").await?;
     let session = batching(&host).await?;
     let mut sender = Hooks::connect(&host).await?;
-    let batch: Vec<Value> = (0..BATCH).map(|n| json!({ "jsonrpc": "2.0", "id": n, "method": "resources/read", "params": { "uri": URI } })).collect();
+    let batch: Vec<Value> =
+        (0..BATCH).map(|n| json!({ "jsonrpc": "2.0", "id": n, "method": "resources/read", "params": { "uri": URI } })).collect();
     let batch = Value::from(batch).to_string();
     let headers = [("content-type", "application/json"), ("accept", "application/json, text/event-stream"), ("mcp-session-id", &*session)];
     for _ in 0..MORE_THAN_FITS.div_ceil(BATCH) {

@@ -192,7 +192,7 @@ impl Admin {
         }
         if let Some(counts) = self.spans.get().map(|spans| spans.counts()) {
             text.one("wharf_spans_exported_total", "counter", "Spans that the collector took.", counts.exported());
-            text.one("wharf_spans_dropped_total", "counter", "Spans that were let go: too many waited, or nobody took them.", counts.dropped());
+            text.one("wharf_spans_dropped_total", "counter", "Spans that nobody took.", counts.dropped());
         }
     }
 

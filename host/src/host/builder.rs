@@ -188,7 +188,8 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls, spans } = self;
+        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls, spans } =
+            self;
         let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);

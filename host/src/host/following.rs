@@ -270,8 +270,20 @@ impl Fixed {
 
 /// Those that differ.
 fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
-    let Server { http, admin, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, shutdown_time, otlp, otlp_headers, otlp_ratio } =
-        &runs.server;
+    let Server {
+        http,
+        admin,
+        plugins,
+        allowed_origins,
+        allowed_hosts,
+        loading_time,
+        watch,
+        tls,
+        shutdown_time,
+        otlp,
+        otlp_headers,
+        otlp_ratio,
+    } = &runs.server;
     let server = &new.server;
     [
         ("[server] http", *http != server.http),

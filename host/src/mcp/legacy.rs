@@ -150,9 +150,11 @@ async fn answer_entry<'a>(server: &Server, session: &Arc<Session>, text: &'a str
                 "initialize" => Err(RpcError::invalid_request("`initialize` has no place in a batch")),
                 _ => {
                     let span = spans::of_entry(&request, session);
-                    session.waiting().wait(request.id, answer(server, session, &request).instrument(span.clone())).await?.inspect_err(|error| {
-                        span.in_scope(|| spans::failed(error.code));
-                    })
+                    session.waiting().wait(request.id, answer(server, session, &request).instrument(span.clone())).await?.inspect_err(
+                        |error| {
+                            span.in_scope(|| spans::failed(error.code));
+                        },
+                    )
                 }
             };
             Some((request.id, result.unwrap_or_else(|error| encode::error(request.id, &error).into())))

@@ -109,12 +109,7 @@ impl Client {
 async fn answered(response: Response<Incoming>) -> Result<Answer, String> {
     let (head, body) = response.into_parts();
     let status = head.status;
-    let retryable = [
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::BAD_GATEWAY,
-        StatusCode::SERVICE_UNAVAILABLE,
-        StatusCode::GATEWAY_TIMEOUT,
-    ];
+    let retryable = [StatusCode::TOO_MANY_REQUESTS, StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
     if retryable.contains(&status) {
         return Ok(Answer::Later(format!("it answers {status}"), retry_after(&head.headers)));
     }

@@ -31,11 +31,11 @@ use hyper::{
     header::{HeaderName, HeaderValue},
 };
 
+use self::{client::Client, queue::Queue};
 pub use self::{
     exporter::Exporter,
     layer::{SpanFilter, SpanLayer},
 };
-use self::{client::Client, queue::Queue};
 use crate::{
     config::{OtlpHeader, Server},
     provider::grants::{http::client_config, secrets},
@@ -114,7 +114,8 @@ fn headers(written: &BTreeMap<String, OtlpHeader>) -> Result<HeaderMap, OtlpErro
             OtlpHeader::Secret(from) => secrets::value(from).map_err(|reason| wrong(format!("{from} {reason}")))?,
         };
         let name = HeaderName::try_from(name).map_err(|_| wrong("it is no name for a header".into()))?;
-        let mut value = HeaderValue::try_from(value.trim()).map_err(|_| wrong("its value has characters that no header may have".into()))?;
+        let mut value =
+            HeaderValue::try_from(value.trim()).map_err(|_| wrong("its value has characters that no header may have".into()))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }

@@ -176,7 +176,8 @@ async fn a_span_ends_with_its_work_though_one_below_it_goes_on() {
     drop(below);
     assert_eq!(finished(&exporter).await, (2, 0));
     let spans = collector.spans().await;
-    let end = |name: &str| spans.iter().find(|span| span["name"] == name).unwrap()["endTimeUnixNano"].as_str().unwrap().parse::<u128>().unwrap();
+    let end =
+        |name: &str| spans.iter().find(|span| span["name"] == name).unwrap()["endTimeUnixNano"].as_str().unwrap().parse::<u128>().unwrap();
     assert!(end("resources/read") + 1_000_000 < end("read"), "{spans:?}");
 }
 

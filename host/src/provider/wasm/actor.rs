@@ -202,9 +202,7 @@ impl Actor {
     fn trail(&self, work: &mut Work) -> Trail {
         match work {
             Work::Call(call) => std::mem::take(call.trail()),
-            Work::Event(event) => {
-                Trail::new(&self.maker.spec.name, self.maker.announcer.source().generation, event.handler(), None)
-            }
+            Work::Event(event) => Trail::new(&self.maker.spec.name, self.maker.announcer.source().generation, event.handler(), None),
             Work::Renew => Trail::default(),
         }
     }

@@ -27,7 +27,9 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use super::Runtime;
 use crate::provider::grants::{
     Rights,
-    http::{Client, Connected, HopError, MAX_BODY_BYTES, MAX_EXCHANGES, MAX_REQUEST_BYTES, MAX_TIME, Stage, gate, gate::Origin, method, spans},
+    http::{
+        Client, Connected, HopError, MAX_BODY_BYTES, MAX_EXCHANGES, MAX_REQUEST_BYTES, MAX_TIME, Stage, gate, gate::Origin, method, spans,
+    },
 };
 
 type Ended = Box<dyn Future<Output = Result<(), Error>> + Send>;
