@@ -101,12 +101,15 @@ struct Attribute<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 enum AnyValue<'a> {
-    StringValue(&'a str),
-    IntValue(Text<i64>),
-    DoubleValue(f64),
-    BoolValue(bool),
+    #[serde(rename = "stringValue")]
+    Text(&'a str),
+    #[serde(rename = "intValue")]
+    Whole(Text<i64>),
+    #[serde(rename = "doubleValue")]
+    Number(f64),
+    #[serde(rename = "boolValue")]
+    Truth(bool),
 }
 
 /// What JSON has as text.
@@ -120,7 +123,7 @@ impl<T: Display> Serialize for Text<T> {
 
 /// One request's body.
 pub(super) fn request(resource: &Resource, spans: &[Span]) -> Result<Vec<u8>, serde_json::Error> {
-    let text = |key, value| Attribute { key, value: AnyValue::StringValue(value) };
+    let text = |key, value| Attribute { key, value: AnyValue::Text(value) };
     let version = env!("CARGO_PKG_VERSION");
     let attributes = vec![
         text("service.name", resource.name.as_str()),
@@ -158,9 +161,9 @@ fn span(span: &Span) -> SpanJson<'_> {
 
 fn any(value: &Value) -> AnyValue<'_> {
     match value {
-        Value::Text(text) => AnyValue::StringValue(text),
-        Value::Whole(number) => AnyValue::IntValue(Text(*number)),
-        Value::Number(number) => AnyValue::DoubleValue(*number),
-        Value::Truth(truth) => AnyValue::BoolValue(*truth),
+        Value::Text(text) => AnyValue::Text(text),
+        Value::Whole(number) => AnyValue::Whole(Text(*number)),
+        Value::Number(number) => AnyValue::Number(*number),
+        Value::Truth(truth) => AnyValue::Truth(*truth),
     }
 }

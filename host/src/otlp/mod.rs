@@ -4,7 +4,7 @@
 //! tracing ── layer ── queue ── exporter ── client ── the collector
 //! ```
 //!
-//! [`layer`] is for the subscriber of the program, which there is one of; it collects nothing until [`Tap::start`] says where to.
+//! [`layer()`] is for the subscriber of the program, which there is one of; it collects nothing until [`Tap::start`] says where to.
 //!
 //! This is written on the HTTP and TLS that are here already. The crates of OpenTelemetry would be twelve more, and do not do what a host
 //! needs: they neither tell how many spans they dropped, nor keep to `Retry-After`, nor end by a given time.
@@ -81,7 +81,7 @@ pub fn layer() -> (SpanLayer, SpanFilter, Tap) {
     (SpanLayer::new(queue.clone()), SpanFilter::new(queue.clone()), Tap(queue))
 }
 
-/// See [`layer`].
+/// See [`layer()`].
 #[derive(Debug, Clone)]
 pub struct Tap(Arc<Queue>);
 
