@@ -16,6 +16,8 @@
 //! | [`provider`] | what a provider is; those that are components; what each may do besides answering | everything above |
 //! | [`config`] | wharf.toml, which files are trusted | everything else |
 //! | [`uri`] | what is a URI; templates, matched and expanded | everything else |
+//! | [`trace`] | the spans of all of these, and the traces they continue | everything else |
+//! | `otlp` | bringing spans to a collector, with the feature of that name | all but [`trace`] and [`config`] |
 //!
 //! The command line is the binary's own, in `cli/`.
 
@@ -25,9 +27,12 @@ pub mod catalog;
 pub mod config;
 pub mod host;
 pub mod mcp;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod plugins;
 pub mod provider;
 pub mod subscriptions;
 pub mod tools;
+pub mod trace;
 pub mod transport;
 pub mod uri;

@@ -5,6 +5,7 @@
 
 mod agents;
 mod client;
+mod collector;
 mod command;
 mod dialogue;
 mod hook;
@@ -21,6 +22,7 @@ use std::{future::Future, path::PathBuf, time::Duration};
 
 pub use agents::{ARGUMENTS, Agent, PLUGINS, URL, agents, plain_json, read_configuration};
 pub use client::{Listener, Session, call, call_at, listen, refused, stall};
+pub use collector::{Collector, Spans, attribute};
 pub use command::{Output, wharf};
 pub use dialogue::{Dialogue, Transport, dialogues};
 pub use hook::{Answer, Hooks, hook, mac};

@@ -23,6 +23,7 @@
 //! | `wharf_updates_coalesced_total` | of a URI that already waited for that listener |
 //! | `wharf_updates_dropped_total` | announcements of somebody who does not own the URI |
 //! | `wharf_http_requests_total{status}` | answers at the main address |
+//! | `wharf_spans_exported_total`, `wharf_spans_dropped_total` | spans that the collector took, and that were let go; with `[server] otlp` only |
 //!
 //! Invariants: labels have names of providers, and words of this list: no URI, and nothing that a client says; the text is made at most
 //! every [`KEPT`], however often it is asked for.
@@ -188,6 +189,10 @@ impl Admin {
         text.metric("wharf_http_requests_total", "counter", "Answers at the main address.");
         for (status, count) in self.requests.by_status() {
             text.sample("wharf_http_requests_total", &[("status", &status.to_string())], count);
+        }
+        if let Some(counts) = self.spans.get().map(|spans| spans.counts()) {
+            text.one("wharf_spans_exported_total", "counter", "Spans that the collector took.", counts.exported());
+            text.one("wharf_spans_dropped_total", "counter", "Spans that nobody took.", counts.dropped());
         }
     }
 

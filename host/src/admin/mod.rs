@@ -114,7 +114,7 @@ mod status;
 
 use std::{
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::SystemTime,
@@ -138,6 +138,7 @@ use crate::{
     plugins::Loader,
     provider::{EventQueue, wasm::Runtime},
     subscriptions::Subscriptions,
+    trace::Export,
     transport::http::{Pages, Requests},
 };
 
@@ -173,6 +174,7 @@ pub struct Admin {
     apart: AtomicBool,
     kept: metrics::Kept,
     feed: Arc<Feed>,
+    spans: OnceLock<Arc<dyn Export>>,
 }
 
 /// What it speaks of.
@@ -201,7 +203,13 @@ impl Admin {
             apart: AtomicBool::new(false),
             kept: metrics::Kept::default(),
             feed: parts.feed.clone(),
+            spans: OnceLock::new(),
         })
+    }
+
+    /// The metrics tell of the spans that this brings out, too.
+    pub(crate) fn tells_of(&self, spans: Arc<dyn Export>) {
+        let _ = self.spans.set(spans);
     }
 
     /// Where answers at the main address are counted.

@@ -14,6 +14,7 @@ use wharf::{
     config::{Auth, Config},
     host::{Builder, Host, Notice},
     plugins::Report,
+    trace::Export,
     transport::http::{self, HttpSettings, Limits, PATH, Plain, Tls},
 };
 
@@ -23,6 +24,7 @@ use super::{
     authorities::CaArgs,
     compile,
     headers::HeaderArgs,
+    logging,
     notify::{Notify, Status},
     signals::Signals,
     sources::{SourceArgs, Sources},
@@ -195,12 +197,22 @@ fn builder(Sources { config, plugins, file }: Sources, tools: bool, voice: Voice
     })
 }
 
+/// With its spans brought out, if they are.
+fn traced(builder: Builder, spans: Option<Arc<dyn Export>>) -> Builder {
+    match spans {
+        Some(spans) => builder.spans(spans),
+        None => builder,
+    }
+}
+
 /// Serves one client until it closes stdin, or a signal comes.
 async fn serve_stdio(sources: Sources, tools: bool, voice: Voice) -> Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let report = move |report: Report| voice.report(&report);
     let plugins = sources.plugins.clone();
-    let host = builder(sources, tools, voice, Notify::default()).loading_time(STDIO_LOADING_TIME).on_report(report).start().await?;
+    let spans = logging::export(&sources.config.server)?;
+    let builder = builder(sources, tools, voice, Notify::default()).loading_time(STDIO_LOADING_TIME).on_report(report);
+    let host = traced(builder, spans).start().await?;
     voice.plan(&plugins, host.plan());
     let mut told = None;
     let shutdown = async {
@@ -228,6 +240,7 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     let (listener, settings) = bind(address, &sources.config).await?;
     let address = listener.local_addr().context("cannot tell the address listened on")?;
     let admin = bind_admin(&sources.config).await?;
+    let spans = logging::export(&sources.config.server)?;
     let (url, warning) = url(address, &sources.config, tls.as_deref());
     voice.greet(address, &url, sources.config.server.auth == Some(Auth::Tokens));
     warning.into_iter().for_each(|warning| voice.warn(&warning));
@@ -257,7 +270,7 @@ async fn serve(sources: Sources, tools: bool, address: SocketAddr, voice: Voice)
     if let Some(authority) = authority {
         builder = builder.authority(authority);
     }
-    let host = builder.start().await?;
+    let host = traced(builder, spans).start().await?;
     voice.plan(&plugins, host.plan());
 
     let planned: Vec<_> = host.plan().providers.iter().map(|planned| planned.spec.name.clone()).collect();

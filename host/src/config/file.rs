@@ -14,7 +14,7 @@ use toml::{Spanned, Table, Value};
 use super::{
     Audience, Config, Content, Fetch, Icon, Limits, Provider, Resource, Server, TlsFiles, Tools, check_name,
     grants::{ExposeValue, GrantsTable},
-    report, units,
+    otlp, report, units,
 };
 
 /// The settings of a Wharf host.
@@ -162,6 +162,7 @@ impl File {
             tokens.file = tokens.file.take().map(|path| folder.join(path));
         }
         server.check_auth()?;
+        otlp::below(&mut server.otlp_headers, folder);
         fetch.ca_file = fetch.ca_file.map(|path| folder.join(path));
         let mut names = HashSet::new();
         let mut resources = Vec::with_capacity(resource.len());

@@ -7,6 +7,7 @@ mod auth;
 mod file;
 pub(crate) mod files;
 pub mod grants;
+mod otlp;
 mod report;
 mod source;
 mod trust;
@@ -26,6 +27,7 @@ pub(crate) use auth::guarded_url;
 pub use auth::{ALL_PROVIDERS, Auth, OAuthSettings, TOKENS_FILE, TokenSettings};
 pub use file::schema;
 pub use grants::{Expose, Grants};
+pub use otlp::{Endpoint, OtlpHeader};
 pub use source::{ConfigFile, Given};
 pub use trust::{Trust, TrustError, Trusted};
 
@@ -110,6 +112,19 @@ pub struct Server {
     #[serde(default, deserialize_with = "units::duration")]
     #[schemars(with = "Option<String>")]
     pub shutdown_time: Option<Duration>,
+    /// Where spans of what the host does are sent: a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`. Nowhere if it is not
+    /// set.
+    #[serde(default, deserialize_with = "otlp::endpoint")]
+    #[schemars(with = "Option<String>")]
+    pub otlp: Option<Endpoint>,
+    /// Headers that go with them, such as those by which a collector knows its customers: text, `{ env = "NAME" }` or `{ file = "path" }`.
+    #[serde(default, deserialize_with = "otlp::headers")]
+    #[schemars(with = "otlp::HeadersSchema")]
+    pub otlp_headers: BTreeMap<String, OtlpHeader>,
+    /// Of the requests whose clients do not say whether they are traced, so large a part is, from 0.0 to 1.0: all if it is not set.
+    #[serde(default, deserialize_with = "otlp::ratio")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub otlp_ratio: Option<f64>,
 }
 
 /// `tls` of `[server]`: files in PEM. They are followed: a new certificate holds for the connections after it.
@@ -283,13 +298,13 @@ impl Config {
     }
 
     /// Takes away what holds only in a file that the user chose. Gives the names of the providers that were granted something, and the other
-    /// settings that do not hold: those that would let others than programs of this machine in, and files of the user's that are not
+    /// settings that do not hold: those that would let others than programs of this machine in, or tell others of what is asked for, and files of the user's that are not
     /// in the file's own folder.
     pub fn without_rights(&mut self) -> (Vec<String>, Vec<String>) {
         self.unchosen = true;
         let granted = self.providers.iter_mut().filter(|provider| !provider.grants.is_empty());
         let granted = granted.map(|provider| (std::mem::take(&mut provider.grants), provider.name.clone()).1).collect();
-        let Server { http, admin, allowed_origins, allowed_hosts, auth, .. } = &mut self.server;
+        let Server { http, admin, allowed_origins, allowed_hosts, auth, otlp, otlp_headers, .. } = &mut self.server;
         let mut unheld = Vec::new();
         let mut took = |taken: bool, key: &str| unheld.extend(taken.then(|| key.to_owned()));
         took(!std::mem::take(allowed_origins).is_empty(), "[server] allowed-origins");
@@ -298,6 +313,8 @@ impl Config {
         took(admin.take_if(|address| !address.ip().to_canonical().is_loopback()).is_some(), "[server] admin");
         // The other kinds only keep somebody out.
         took(auth.take_if(|auth| *auth == Auth::None).is_some(), "[server] auth");
+        took(otlp.take().is_some(), "[server] otlp");
+        took(!std::mem::take(otlp_headers).is_empty(), "[server] otlp-headers");
         took(self.fetch.ca_file.take().is_some(), "[fetch] ca-file");
         let folder = self.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let is_elsewhere = |resource: &mut Resource| match &resource.content {

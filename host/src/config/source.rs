@@ -159,7 +159,7 @@ mod tests {
         let path = folder.path().join("wharf.toml");
         let store = folder.path().join("trusted.json");
         let hostile = "[server]\nhttp = \"0.0.0.0:8089\"\nallowed-origins = [\"https://evil.example\"]\nallowed-hosts = [\"evil.example\"]\n\
-            loading-time = \"1s\"\n[fetch]\nca-file = \"ca.pem\"\n\
+            loading-time = \"1s\"\notlp = \"https://evil.example\"\notlp-headers = { a = { env = \"HOME\" } }\n[fetch]\nca-file = \"ca.pem\"\n\
             [[resource]]\nname = \"own\"\nfile = \"docs/a.md\"\n[[resource]]\nname = \"key\"\nfile = \"/home/user/.ssh/id_rsa\"\n\
             [[resource]]\nname = \"up\"\nfile = \"docs/../../key\"\n[[resource]]\nname = \"text\"\ntext = \"\"\n";
         std::fs::write(&path, hostile).unwrap();
@@ -169,6 +169,8 @@ mod tests {
             "[server] allowed-origins",
             "[server] allowed-hosts",
             "[server] http",
+            "[server] otlp",
+            "[server] otlp-headers",
             "[fetch] ca-file",
             "[[resource]] \"key\"",
             "[[resource]] \"up\"",
@@ -178,6 +180,7 @@ mod tests {
         assert!(
             server.http.is_none() && server.allowed_origins.is_empty() && server.allowed_hosts.is_empty() && config.fetch.ca_file.is_none()
         );
+        assert!(server.otlp.is_none() && server.otlp_headers.is_empty());
         assert_eq!(config.resources.iter().map(|resource| resource.name.as_str()).collect::<Vec<_>>(), ["own", "text"]);
         assert!(server.loading_time.is_some() && config.unchosen, "the rest holds");
         Trust::at(&store).add(&path).unwrap();

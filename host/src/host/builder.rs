@@ -37,6 +37,7 @@ use crate::{
     },
     subscriptions::Subscriptions,
     tools::Tools,
+    trace::Export,
     transport::http::Tls,
 };
 
@@ -84,6 +85,7 @@ pub struct Builder {
     state_folder: Option<PathBuf>,
     tls: Option<Arc<Tls>>,
     authority: Option<Arc<Authority>>,
+    spans: Option<Arc<dyn Export>>,
 }
 
 impl Builder {
@@ -183,6 +185,13 @@ impl Builder {
         self
     }
 
+    /// What brings the spans of this process out: the metrics tell of it, and it is given time to finish when the host ends.
+    #[must_use]
+    pub fn spans(mut self, export: Arc<dyn Export>) -> Self {
+        self.spans = Some(export);
+        self
+    }
+
     /// Starts it. It answers at once, and loads its providers meanwhile. Needs a tokio runtime, multi-threaded if there are components.
     ///
     /// # Errors
@@ -190,8 +199,22 @@ impl Builder {
     pub async fn start(self) -> Result<Host, StartError> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).map_err(StartError::Random)?;
-        let Self { config, plugins, loading_time, compilation, file, watch, report, notice, observer, tools, state_folder, tls, authority } =
-            self;
+        let Self {
+            config,
+            plugins,
+            loading_time,
+            compilation,
+            file,
+            watch,
+            report,
+            notice,
+            observer,
+            tools,
+            state_folder,
+            tls,
+            authority,
+            spans,
+        } = self;
         let tools = tools || config.tools.enabled;
         let loading_time = config.server.loading_time.or(loading_time).unwrap_or(LOADING_TIME);
         let catalog = Catalog::new(loading_time, mark);
@@ -238,6 +261,7 @@ impl Builder {
             runtime: &runtime,
             feed: &feed,
         });
+        spans.clone().inspect(|spans| admin.tells_of(spans.clone()));
         let file = file.filter(ConfigFile::can_be_followed);
         let configured = direct.configured().clone();
         let watching = match mode {
@@ -281,6 +305,7 @@ impl Builder {
             tls,
             authority,
             shutdown_time,
+            spans,
             _pump: pump,
             following,
             _ending: ending,

@@ -306,8 +306,23 @@ impl Fixed {
 
 /// Those that differ.
 fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
-    let Server { http, admin, plugins, allowed_origins, allowed_hosts, loading_time, watch, tls, auth, tokens, oauth, shutdown_time } =
-        &runs.server;
+    let Server {
+        http,
+        admin,
+        plugins,
+        allowed_origins,
+        allowed_hosts,
+        loading_time,
+        watch,
+        tls,
+        auth,
+        tokens,
+        oauth,
+        shutdown_time,
+        otlp,
+        otlp_headers,
+        otlp_ratio,
+    } = &runs.server;
     let server = &new.server;
     [
         ("[server] http", *http != server.http),
@@ -322,6 +337,9 @@ fn differing(runs: &Fixed, new: &Fixed) -> Vec<&'static str> {
         ("[server.tokens] file", *tokens != server.tokens),
         ("[server.oauth]", *oauth != server.oauth),
         ("[server] shutdown-time", *shutdown_time != server.shutdown_time),
+        ("[server] otlp", *otlp != server.otlp),
+        ("[server] otlp-headers", *otlp_headers != server.otlp_headers),
+        ("[server] otlp-ratio", *otlp_ratio != server.otlp_ratio),
         ("[tools] enabled", runs.tools != new.tools),
         ("[fetch] ca-file", runs.fetch.ca_file != new.fetch.ca_file),
         ("[fetch] min-period", runs.fetch.min_period != new.fetch.min_period),

@@ -77,6 +77,7 @@ use crate::{
         wasm::Runtime,
     },
     subscriptions::Subscriptions,
+    trace::Export,
     transport::{
         http::{self, HttpSettings, Limits, Plain, Tls},
         stdio,
@@ -89,6 +90,9 @@ pub const SHUTDOWN_TIME: Duration = Duration::from_secs(10);
 
 /// What is kept of that for telling the providers, after the connections; as law 9 has it.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
+
+/// What is kept of that for bringing the last spans out, if spans are brought anywhere.
+const EXPORT_TIME: Duration = Duration::from_secs(1);
 
 /// Ends with whoever has it, so that a host that is dropped, or cannot be started, leaves nothing behind.
 struct Task(JoinHandle<()>);
@@ -115,6 +119,7 @@ pub struct Host {
     /// Who is let in over HTTP.
     authority: Option<Arc<Authority>>,
     shutdown_time: Duration,
+    spans: Option<Arc<dyn Export>>,
     _pump: Task,
     following: Option<Task>,
     _ending: Option<Task>,
@@ -290,9 +295,14 @@ impl Host {
             self.subscriptions.close().await;
             self.loader.close().await;
         };
-        if timeout_at(deadline, closing).await.is_err() {
+        // What is told last would be lost otherwise.
+        let kept = if self.spans.is_some() { EXPORT_TIME.min(self.shutdown_time / 5) } else { Duration::ZERO };
+        if timeout_at(deadline - kept, closing).await.is_err() {
             let time = humantime::format_duration(self.shutdown_time);
             tracing::warn!("not everything had ended after {time}, as [server] shutdown-time has it: what was left is cut off");
+        }
+        if let Some(spans) = self.spans.take() {
+            spans.finish(deadline).await;
         }
     }
 }

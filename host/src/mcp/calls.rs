@@ -32,6 +32,7 @@ use super::{
     observe::{Connection, Observer},
     resources,
     sessions::Session,
+    spans,
 };
 use crate::{
     catalog::Caller,
@@ -163,7 +164,7 @@ impl CallStream {
         let mut ticks = tokio::time::interval_at(began + PROGRESS_EVERY, PROGRESS_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            work: Some(Abortable::new(waiting.run(stop).boxed(), registration)),
+            work: Some(Abortable::new(spans::waiting(waiting.run(stop), spans::at_hand()).boxed(), registration)),
             era,
             id: request.id.as_json().into(),
             server: server.texts.server.clone(),
@@ -261,6 +262,7 @@ fn write(era: Era, id: &str, server: &str, result: &ToolResult) -> Result<Vec<u8
         answer.field("structuredContent", structured)?;
     }
     if *is_error {
+        spans::tool_failed();
         answer.fields("\"isError\":true");
     }
     if era == Era::Modern {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde_json::value::RawValue;
+use tracing::Instrument;
 
 use super::{
     Envelope, Reply, Server, calls,
@@ -18,6 +19,7 @@ use super::{
     pages::Kind,
     resources,
     sessions::{OpenError, Session},
+    spans,
 };
 use crate::catalog::Caller;
 
@@ -151,7 +153,14 @@ async fn answer_entry<'a>(server: &Server, session: &Arc<Session>, text: &'a str
         Ok(Message::Request(request)) => {
             let result = match &*request.method {
                 "initialize" => Err(RpcError::invalid_request("`initialize` has no place in a batch")),
-                _ => session.waiting().wait(request.id, answer(server, session, &request)).await?,
+                _ => {
+                    let span = spans::of_entry(&request, session);
+                    session.waiting().wait(request.id, answer(server, session, &request).instrument(span.clone())).await?.inspect_err(
+                        |error| {
+                            span.in_scope(|| spans::failed(error.code));
+                        },
+                    )
+                }
             };
             Some((request.id, result.unwrap_or_else(|error| encode::error(request.id, &error).into())))
         }

@@ -23,6 +23,7 @@ mod pages;
 pub mod pipe;
 mod resources;
 mod sessions;
+mod spans;
 
 use std::{
     net::IpAddr,
@@ -40,6 +41,7 @@ use tokio::{
     sync::{Semaphore, watch},
     task::AbortHandle,
 };
+use tracing::Instrument;
 
 use self::{
     callers::Callers,
@@ -107,6 +109,10 @@ pub struct Envelope<'a> {
     pub peer: Option<IpAddr>,
     /// Who it is, as the transport has established. A session is found by the caller that opened it alone.
     pub caller: &'a Caller,
+    /// `traceparent`, if spans are collected. What the message says itself goes before it.
+    pub traceparent: Said<'a>,
+    /// `tracestate`, likewise.
+    pub tracestate: Said<'a>,
 }
 
 /// What goes back for one message, or one batch.
@@ -295,6 +301,13 @@ impl Server {
     }
 
     async fn answer(&self, body: &[u8], envelope: &Envelope<'_>) -> Reply {
+        match spans::of_post(body, envelope) {
+            None => self.reply(body, envelope).await,
+            Some(span) => Box::pin(self.reply(body, envelope).instrument(span)).await,
+        }
+    }
+
+    async fn reply(&self, body: &[u8], envelope: &Envelope<'_>) -> Reply {
         match message::parse(body) {
             Ok(Incoming::One(Message::Request(request))) => match era::of(&request, envelope.version) {
                 Era::Modern => modern::answer(self, &request, envelope.caller, Some(envelope)).await,
@@ -424,6 +437,7 @@ impl Drop for Server {
 
 impl Reply {
     fn error(id: Id<'_>, error: &RpcError) -> Self {
+        spans::failed(error.code);
         Self::Message(error.status, encode::error(id, error).into())
     }
 

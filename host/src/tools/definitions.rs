@@ -18,6 +18,9 @@ pub const SEARCH_RESOURCES: &str = "search_resources";
 /// The tool that waits.
 pub const WAIT_FOR_UPDATE: &str = "wait_for_update";
 
+/// All of them.
+pub const TOOLS: [&str; 5] = [LIST_RESOURCES, LIST_TEMPLATES, READ_RESOURCE, SEARCH_RESOURCES, WAIT_FOR_UPDATE];
+
 /// MCP's `Tool` of each.
 pub fn definitions() -> Value {
     json!([

@@ -28,7 +28,7 @@ use serde_json::{Value, value::RawValue};
 
 use self::{arguments::Wrong, watches::Watchers};
 pub use self::{
-    definitions::{LIST_RESOURCES, LIST_TEMPLATES, READ_RESOURCE, SEARCH_RESOURCES, WAIT_FOR_UPDATE, definitions},
+    definitions::{LIST_RESOURCES, LIST_TEMPLATES, READ_RESOURCE, SEARCH_RESOURCES, TOOLS, WAIT_FOR_UPDATE, definitions},
     listing::{ENTRIES, MOST_ENTRIES},
     reading::{BLOB_BYTES, IMAGE_BYTES, LENGTH, MOST_LENGTH},
     searching::{IN_TEXT_BYTES, IN_TEXT_READS, IN_TEXT_SIZE, IN_TEXT_TIME},

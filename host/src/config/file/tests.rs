@@ -3,7 +3,10 @@
 use std::num::NonZero;
 
 use super::{
-    super::grants::{Folder, Secret, Signature, Signed, Variable, Webhook},
+    super::{
+        Endpoint, OtlpHeader,
+        grants::{Folder, Secret, Signature, Signed, Variable, Webhook},
+    },
     *,
 };
 
@@ -29,6 +32,9 @@ fn everything_that_can_be_set() {
         watch = "poll"
         tls = { certificate = "cert.pem", key = "/etc/key.pem" }
         shutdown-time = "20s"
+        otlp = "http://127.0.0.1:4318"
+        otlp-headers = { x-key = "k", authorization = { env = "OTLP_AUTHORIZATION" }, x-file = { file = "key" } }
+        otlp-ratio = 0.5
 
         [tools]
         enabled = true
@@ -94,6 +100,12 @@ fn everything_that_can_be_set() {
     assert_eq!(config.server.loading_time, Some(Duration::from_secs(10)));
     assert_eq!(config.server.tls, Some(TlsFiles { certificate: "/srv/cert.pem".into(), key: "/etc/key.pem".into() }));
     assert_eq!(config.server.shutdown_time, Some(Duration::from_secs(20)));
+    let header = |name: &str| config.server.otlp_headers[name].clone();
+    assert_eq!(config.server.otlp, Some(Endpoint::parse("http://127.0.0.1:4318").unwrap()));
+    assert_eq!(header("x-key"), OtlpHeader::Text("k".into()));
+    assert_eq!(header("authorization"), OtlpHeader::Secret(Secret::Env("OTLP_AUTHORIZATION".into())));
+    assert_eq!(header("x-file"), OtlpHeader::Secret(Secret::File("/srv/key".into())));
+    assert_eq!(config.server.otlp_ratio, Some(0.5));
     assert!(config.tools.enabled && !parse("").unwrap().tools.enabled);
     let fetch = Fetch { ca_file: Some("/srv/ca.pem".into()), min_period: Some(Duration::from_secs(5)) };
     assert_eq!((config.fetch, parse("").unwrap().fetch), (fetch, Fetch::default()));

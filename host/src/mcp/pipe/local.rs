@@ -8,17 +8,20 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt};
+use tracing::Span;
 
 use super::{Backend, Listen, Outcome, Tapped, Work};
 use crate::{
     catalog::Caller,
     mcp::{
         CallStream, Event, ListenStream, Reply, Server, SessionStream, encode,
+        era::Era,
         error::RpcError,
         legacy,
         message::{Id, Incoming, Message, Request, parse},
         modern,
         sessions::Session,
+        spans,
     },
 };
 
@@ -76,6 +79,10 @@ impl Backend for Local {
 
     fn tap(&self) -> Option<Tapped> {
         self.server.tap_pipe().map(Tapped)
+    }
+
+    fn span(&self, request: &Request<'_>, era: Era) -> Option<Span> {
+        spans::of_pipe(request, era, self.legacy.as_ref().map(|legacy| &*legacy.session))
     }
 
     fn has_session(&self) -> bool {

@@ -25,6 +25,7 @@ use futures_util::{
     stream::{FuturesUnordered, SelectAll},
 };
 use serde_json::value::RawValue;
+use tracing::{Instrument, Span};
 
 pub use self::local::Local;
 use super::{
@@ -34,6 +35,7 @@ use super::{
     error::RpcError,
     message::{self, Id, Incoming, Message, Rejected, Request},
     observe::Tap,
+    spans,
 };
 
 /// Listens, and calls of tools, that one client may have open. What the official SDKs' servers allow; each holds a listener with its set.
@@ -78,6 +80,12 @@ pub trait Backend: Send {
     /// What observes this pipe.
     #[doc(hidden)]
     fn tap(&self) -> Option<Tapped> {
+        None
+    }
+    /// The span of a request, if spans are collected here.
+    #[doc(hidden)]
+    fn span(&self, request: &Request<'_>, era: Era) -> Option<Span> {
+        let _ = (request, era);
         None
     }
     /// The client is gone, and everything is answered: ends the session. The work is waited for, and its outcome is not looked at.
@@ -200,6 +208,7 @@ impl<B: Backend> Pipe<B> {
     }
 
     fn refuse(&mut self, id: Id<'_>, error: &RpcError) {
+        spans::failed(error.code);
         self.ready.push_back(encode::error(id, error).into());
     }
 
@@ -214,6 +223,8 @@ impl<B: Backend> Pipe<B> {
             let error = RpcError::limit(format!("too many listens and calls: at most {LISTENS} for one client"), LISTENS);
             return self.refuse(request.id, &error);
         }
+        let span = self.backend.span(request, era).unwrap_or_else(Span::none);
+        let entered = span.enter();
         let (work, can_be_cancelled) = match era {
             Era::Modern => (self.backend.modern(line.clone()), true),
             Era::Legacy if request.method == "initialize" => {
@@ -230,10 +241,11 @@ impl<B: Backend> Pipe<B> {
                 return self.refuse(request.id, &error);
             }
         };
+        drop(entered);
         let (abort, registration) = AbortHandle::new_pair();
         let abort = can_be_cancelled.then_some(abort);
         self.in_flight.insert(id.clone(), InFlight { streams, abort });
-        self.requests.push(Abortable::new(work, registration).map(|outcome| (vec![id], outcome.ok())).boxed());
+        self.requests.push(Abortable::new(work.instrument(span), registration).map(|outcome| (vec![id], outcome.ok())).boxed());
     }
 
     /// The id as it is compared, if no open request has it.

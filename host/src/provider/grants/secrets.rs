@@ -153,7 +153,7 @@ fn cut(line: &str) -> Vec<&str> {
 }
 
 /// What is there, without the newline at its end.
-fn value(secret: &Secret) -> Result<String, String> {
+pub(crate) fn value(secret: &Secret) -> Result<String, String> {
     match secret {
         Secret::Env(name) => match std::env::var(name) {
             Ok(value) => Ok(value),

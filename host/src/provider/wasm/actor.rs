@@ -17,6 +17,7 @@ use tokio::{
     sync::{oneshot, watch},
     time::{Instant, sleep_until},
 };
+use tracing::Instrument;
 
 use super::{
     WasmProvider,
@@ -27,9 +28,12 @@ use super::{
     pool::{self, Place, Pool},
     queue::{Call, MAX_WAIT, Queue, Reply},
 };
-use crate::provider::{
-    Announcer, Completion, Error, Occurrence, Reading, ResourcePage, TemplateInfo, WebhookResponse,
-    tally::{self, Life, Tally},
+use crate::{
+    provider::{
+        Announcer, Completion, Error, Occurrence, Reading, ResourcePage, TemplateInfo, WebhookResponse,
+        tally::{self, Life, Tally},
+    },
+    trace::Trail,
 };
 
 /// A provider whose last call computed for longer is not polled in place the next time. Requests of others may wait behind a poll, so this is
@@ -94,8 +98,11 @@ impl Actor {
                     None => return,
                 },
             };
-            let Some(work) = self.next(&mut instance).await else { return };
-            home = match self.tending(drive(&self.guests, self.quick, perform(instance, work, self.maker.tally.clone()))).await {
+            let Some(mut work) = self.next(&mut instance).await else { return };
+            let trail = self.trail(&mut work);
+            let span = trail.begins();
+            let performing = perform(instance, work, self.maker.tally.clone(), trail).instrument(span);
+            home = match self.tending(drive(&self.guests, self.quick, performing)).await {
                 Ok((survivor, computed)) => {
                     self.quick = computed < QUICK;
                     survivor
@@ -235,6 +242,15 @@ impl Actor {
         self.queue.crowded().await;
     }
 
+    /// How what there is to do is traced. An event has no request that it is a part of.
+    fn trail(&self, work: &mut Work) -> Trail {
+        match work {
+            Work::Call(call) => std::mem::take(call.trail()),
+            Work::Event(event) => Trail::new(&self.maker.spec.name, self.maker.announcer.source().generation, event.handler(), None),
+            Work::Renew => Trail::default(),
+        }
+    }
+
     /// One that was replaced does not speak for its provider any more.
     fn lives(&self, life: Life) {
         if !self.queue.is_retired() {
@@ -274,14 +290,14 @@ async fn until(at: Option<Instant>) {
 pub const CALLS: &str = "wharf::calls";
 
 /// Makes one call and answers it. Gives the instance back if it survived.
-async fn perform(mut instance: Box<Instance>, work: Work, tally: Arc<Tally>) -> Option<Box<Instance>> {
+async fn perform(mut instance: Box<Instance>, work: Work, tally: Arc<Tally>, trail: Trail) -> Option<Box<Instance>> {
     let began = std::time::Instant::now();
     match work {
         Work::Event(event) => {
             let outcome = instance.tell(&event).await;
             // A handler has nobody to answer to.
             let (reply, _nobody) = oneshot::channel();
-            finish(instance, Made { call: event.handler(), uri: "", began }, &tally, outcome, reply)
+            finish(instance, Made { call: event.handler(), uri: "", began, trail }, &tally, outcome, reply.into())
         }
         Work::Renew => {
             tracing::info!(provider = &*instance.spec().name, "a granted folder is another than it was; it gets a fresh instance");
@@ -290,31 +306,31 @@ async fn perform(mut instance: Box<Instance>, work: Work, tally: Arc<Tally>) -> 
         }
         Work::Call(Call::List(cursor, reply)) => {
             let outcome = instance.list(cursor.as_deref()).await;
-            finish(instance, Made { call: "resources.list", uri: "", began }, &tally, outcome, reply)
+            finish(instance, Made { call: "resources.list", uri: "", began, trail }, &tally, outcome, reply)
         }
         Work::Call(Call::Templates(reply)) => {
             let outcome = instance.templates().await;
-            finish(instance, Made { call: "resources.templates", uri: "", began }, &tally, outcome, reply)
+            finish(instance, Made { call: "resources.templates", uri: "", began, trail }, &tally, outcome, reply)
         }
         Work::Call(Call::Read(request, _, reply)) => {
             let outcome = instance.read(&request).await;
-            finish(instance, Made { call: "read", uri: &request.uri, began }, &tally, outcome, reply)
+            finish(instance, Made { call: "read", uri: &request.uri, began, trail }, &tally, outcome, reply)
         }
         Work::Call(Call::Complete(request, reply)) => {
             let outcome = instance.complete(request).await;
-            finish(instance, Made { call: "completions.complete", uri: "", began }, &tally, outcome, reply)
+            finish(instance, Made { call: "completions.complete", uri: "", began, trail }, &tally, outcome, reply)
         }
         Work::Call(Call::Subscribe(uri, matched, reply)) => {
             let outcome = instance.subscribe(&uri, matched.as_deref()).await;
-            finish(instance, Made { call: "subscribe", uri: &uri, began }, &tally, outcome, reply)
+            finish(instance, Made { call: "subscribe", uri: &uri, began, trail }, &tally, outcome, reply)
         }
         Work::Call(Call::Unsubscribe(uri, reply)) => {
             let outcome = instance.unsubscribe(&uri).await;
-            finish(instance, Made { call: "unsubscribe", uri: &uri, began }, &tally, outcome, reply)
+            finish(instance, Made { call: "unsubscribe", uri: &uri, began, trail }, &tally, outcome, reply)
         }
         Work::Call(Call::Receive { request, reply, .. }) => {
             let outcome = instance.receive(request).await;
-            finish(instance, Made { call: "webhook-handler.receive", uri: "", began }, &tally, outcome, reply)
+            finish(instance, Made { call: "webhook-handler.receive", uri: "", began, trail }, &tally, outcome, reply)
         }
     }
 }
@@ -325,12 +341,14 @@ struct Made<'a> {
     /// Empty if it is about none.
     uri: &'a str,
     began: std::time::Instant,
+    trail: Trail,
 }
 
 impl Made<'_> {
     fn ended(&self, tally: &Tally, outcome: tally::Outcome, error: Option<&Error>) {
         let took = self.began.elapsed();
         tally.called(self.call, self.uri, took, outcome, error);
+        self.trail.ended(outcome.name(), outcome.is_fault());
         if tracing::enabled!(target: CALLS, tracing::Level::DEBUG) {
             let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
             let error = error.map(Error::kind);
@@ -386,7 +404,6 @@ fn finish<T: Counted>(
             (None, Err(error))
         }
     };
-    // Whoever asked may have gone.
-    let _ = reply.send(answer);
+    reply.send(answer);
     survivor
 }

@@ -12,15 +12,21 @@ use super::{
     component::Maker,
     queue::{Call, Queue, Reply},
 };
-use crate::provider::{
-    Answer, Begun, Completion, CompletionRequest, Depths, Error, Offers, Provider, ReadRequest, Reading, ResourcePage, TemplateInfo,
-    TemplateMatch, WebhookRequest, WebhookResponse,
-    grants::{Rights, webhooks::Gate},
-    shared_state::SharedState,
+use crate::{
+    provider::{
+        Answer, Begun, Completion, CompletionRequest, Depths, Error, Offers, Provider, ReadRequest, Reading, ResourcePage, TemplateInfo,
+        TemplateMatch, WebhookRequest, WebhookResponse,
+        grants::{Rights, webhooks::Gate},
+        shared_state::SharedState,
+    },
+    trace::{self, Trail},
 };
 
 /// A provider that is a component.
 pub struct WasmProvider {
+    /// Whose it is, for traces.
+    name: Arc<str>,
+    generation: u64,
     queue: Arc<Queue>,
     offers: Offers,
     exports_subscriptions: bool,
@@ -37,6 +43,8 @@ impl WasmProvider {
     /// One for the task that works off this queue, and drops the sender when it ends.
     pub(super) fn new(maker: &Maker, queue: Arc<Queue>, ended: watch::Receiver<()>) -> Self {
         Self {
+            name: maker.spec.name.clone(),
+            generation: maker.announcer.source().generation,
             queue,
             offers: maker.offers(),
             exports_subscriptions: maker.exports().subscriptions.is_some(),
@@ -49,8 +57,12 @@ impl WasmProvider {
 
     fn ask<T: Send + 'static>(&self, call: impl FnOnce(Reply<T>) -> Call) -> Answer<'_, T> {
         let (reply, answer) = oneshot::channel();
+        let mut call = call(reply.into());
+        if trace::is_wanted() {
+            *call.trail() = Trail::new(&self.name, self.generation, call.name(), call.uri());
+        }
         // Not only when the answer is first polled: calls are made in the order in which they are asked for.
-        self.queue.push(call(reply));
+        self.queue.push(call);
         Box::pin(async move {
             // The reply is dropped unanswered only if host code panicked inside the call.
             answer.await.unwrap_or_else(|_| Err(Error::Trapped("the host failed while the provider ran; see its log".into())))

@@ -21,10 +21,13 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use crate::provider::{
-    Begun, Completion, CompletionRequest, Depths, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch, WebhookRequest,
-    WebhookResponse,
-    tally::{Outcome, Tally},
+use crate::{
+    provider::{
+        Begun, Completion, CompletionRequest, Depths, Error, ReadRequest, Reading, ResourcePage, TemplateInfo, TemplateMatch,
+        WebhookRequest, WebhookResponse,
+        tally::{Outcome, Tally},
+    },
+    trace::Trail,
 };
 
 /// Reads that may wait. At a guest's usual pace, some microseconds each, they wait for a moment; with one that is stuck, more would only
@@ -37,7 +40,28 @@ pub(super) const MAX_WEBHOOK_BYTES: usize = 64 << 20;
 /// How long a read, or a webhook whose sender waits, may wait for its turn: as long as the default deadline of the call it may be waiting for.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(5);
 
-pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+/// Where the answer to a call goes, and how the call is traced.
+pub(super) struct Reply<T> {
+    to: oneshot::Sender<Result<T, Error>>,
+    trail: Trail,
+}
+
+impl<T> Reply<T> {
+    /// Answers. Whoever asked may have gone.
+    pub fn send(self, answer: Result<T, Error>) {
+        let _ = self.to.send(answer);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.to.is_closed()
+    }
+}
+
+impl<T> From<oneshot::Sender<Result<T, Error>>> for Reply<T> {
+    fn from(to: oneshot::Sender<Result<T, Error>>) -> Self {
+        Self { to, trail: Trail::default() }
+    }
+}
 
 /// A call to the guest, and where its answer goes.
 pub(super) enum Call {
@@ -70,16 +94,36 @@ impl Call {
         }
     }
 
+    /// The URI it is about; none if it is about none.
+    pub fn uri(&self) -> Option<&str> {
+        match self {
+            Self::Read(request, ..) => Some(&request.uri),
+            Self::Subscribe(uri, ..) | Self::Unsubscribe(uri, _) => Some(uri),
+            Self::List(..) | Self::Templates(_) | Self::Complete(..) | Self::Receive { .. } => None,
+        }
+    }
+
+    /// How it is traced; to be set before it waits, and taken when it is made.
+    pub fn trail(&mut self) -> &mut Trail {
+        match self {
+            Self::List(_, reply) => &mut reply.trail,
+            Self::Templates(reply) => &mut reply.trail,
+            Self::Read(_, _, reply) => &mut reply.trail,
+            Self::Complete(_, reply) => &mut reply.trail,
+            Self::Subscribe(_, _, reply) | Self::Unsubscribe(_, reply) => &mut reply.trail,
+            Self::Receive { reply, .. } => &mut reply.trail,
+        }
+    }
+
     /// Answers it without asking the guest.
     pub fn refuse(self, error: Error) {
-        // A waiter that went away needs no answer.
         match self {
-            Self::List(_, reply) => drop(reply.send(Err(error))),
-            Self::Templates(reply) => drop(reply.send(Err(error))),
-            Self::Read(_, _, reply) => drop(reply.send(Err(error))),
-            Self::Complete(_, reply) => drop(reply.send(Err(error))),
-            Self::Subscribe(_, _, reply) | Self::Unsubscribe(_, reply) => drop(reply.send(Err(error))),
-            Self::Receive { reply, .. } => drop(reply.send(Err(error))),
+            Self::List(_, reply) => reply.send(Err(error)),
+            Self::Templates(reply) => reply.send(Err(error)),
+            Self::Read(_, _, reply) => reply.send(Err(error)),
+            Self::Complete(_, reply) => reply.send(Err(error)),
+            Self::Subscribe(_, _, reply) | Self::Unsubscribe(_, reply) => reply.send(Err(error)),
+            Self::Receive { reply, .. } => reply.send(Err(error)),
         }
     }
 
@@ -151,10 +195,11 @@ impl Queue {
     }
 
     /// Refuses a call, and counts it.
-    fn turn_away(&self, call: Call, outcome: Outcome, error: Error) {
+    fn turn_away(&self, mut call: Call, outcome: Outcome, error: Error) {
         if !call.is_void() {
             self.tally.refused(call.name(), outcome, &error);
         }
+        call.trail().ended(outcome.name(), true);
         call.refuse(error);
     }
 
@@ -340,13 +385,13 @@ mod tests {
     fn read(queue: &Queue) -> Waiter {
         let (reply, answer) = oneshot::channel();
         let request = ReadRequest { uri: "x://a".into(), matched: None, if_none_match: None };
-        queue.push(Call::Read(request, Begun::default(), reply));
+        queue.push(Call::Read(request, Begun::default(), reply.into()));
         answer
     }
 
     fn unsubscribe(queue: &Queue) -> oneshot::Receiver<Result<(), Error>> {
         let (reply, answer) = oneshot::channel();
-        queue.push(Call::Unsubscribe("x://a".into(), reply));
+        queue.push(Call::Unsubscribe("x://a".into(), reply.into()));
         answer
     }
 

@@ -19,6 +19,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, Sleep, sleep_until, timeout_at},
 };
+use tracing::Instrument;
 use url::Url;
 use wasmtime_wasi::runtime::AbortOnDropJoinHandle;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
@@ -26,7 +27,9 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use super::Runtime;
 use crate::provider::grants::{
     Rights,
-    http::{Client, Connected, HopError, MAX_BODY_BYTES, MAX_EXCHANGES, MAX_REQUEST_BYTES, MAX_TIME, Stage, gate, gate::Origin, method},
+    http::{
+        Client, Connected, HopError, MAX_BODY_BYTES, MAX_EXCHANGES, MAX_REQUEST_BYTES, MAX_TIME, Stage, gate, gate::Origin, method, spans,
+    },
 };
 
 type Ended = Box<dyn Future<Output = Result<(), Error>> + Send>;
@@ -86,7 +89,9 @@ impl WasiHttpHooks for Calls {
         let (client, rights) = (self.net.client().clone(), self.rights.clone());
         let options = options.unwrap_or_default();
         let end = Instant::now() + MAX_TIME;
-        let sending = self.net.home.spawn(async move {
+        let span = spans::of_exchange(&rights, request.method().as_str(), &origin);
+        let seen = span.clone();
+        let sending = async move {
             let (mut head, body) = request.into_parts();
             head.uri = head.uri.path_and_query().cloned().map_or_else(hyper::Uri::default, Into::into);
             let request = hyper::Request::from_parts(head, Limited::new(body, MAX_REQUEST_BYTES));
@@ -95,14 +100,21 @@ impl WasiHttpHooks for Calls {
             let first = end.min(Instant::now() + given.min(MAX_TIME));
             let hop = Box::pin(client.hop(&rights, &origin, request));
             let (response, connected) = match timeout_at(first, hop).await {
-                Err(_) => return Err(Error::ConnectionReadTimeout),
-                Ok(Err(error)) => return Err(told(&rights, error)),
+                Err(_) => {
+                    spans::failed(&seen, "timeout");
+                    return Err(Error::ConnectionReadTimeout);
+                }
+                Ok(Err(error)) => {
+                    spans::failed(&seen, if matches!(error, HopError::Denied(_)) { "denied" } else { "failed" });
+                    return Err(told(&rights, error));
+                }
                 Ok(Ok(answered)) => answered,
             };
+            spans::answered(&seen, response.status().as_u16());
             let between = options.between_bytes_timeout.unwrap_or(MAX_TIME);
             Ok(response.map(|body| Answer::new(body, end, between, (connected, turn)).boxed_unsync()))
-        });
-        let sending = AbortOnDropJoinHandle::from(sending);
+        };
+        let sending = AbortOnDropJoinHandle::from(self.net.home.spawn(sending.instrument(span)));
         Box::new(async move { sending.await.map(|response| (response, Box::new(std::future::ready(Ok(()))) as Ended)) })
     }
 }

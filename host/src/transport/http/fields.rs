@@ -1,6 +1,6 @@
 //! What the headers of a request say.
 
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::mcp::era::Said;
 
@@ -13,6 +13,12 @@ pub fn said<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Said<'a> {
         return Said::Garbled;
     }
     value.to_str().map_or(Said::Garbled, |text| Said::Text(text.trim_matches([' ', '\t'])))
+}
+
+/// What all headers of this name say together, with commas between.
+pub fn joined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let texts: Vec<&str> = headers.get_all(name).iter().map(HeaderValue::to_str).collect::<Result<_, _>>().ok()?;
+    (!texts.is_empty()).then(|| texts.join(","))
 }
 
 /// Whether the body says it is JSON (RFC 9110 §8.3: the type is compared without case, whatever its parameters).

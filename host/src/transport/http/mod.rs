@@ -44,7 +44,7 @@ pub use self::{
 };
 pub(crate) use self::{credentials::challenged, guard::Guard, page::is_asked};
 use self::{
-    fields::{accepts, is_json, is_plain, said},
+    fields::{accepts, is_json, is_plain, joined, said},
     hooks::Desk,
     sse::Sse,
 };
@@ -58,6 +58,7 @@ use crate::{
         error::{RpcError, Status},
         message::Id,
     },
+    trace,
 };
 
 /// The path of the endpoint.
@@ -68,6 +69,8 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
 
@@ -264,7 +267,11 @@ where
             return response;
         }
     };
-    match server.post(&body, &Envelope { peer, caller, ..envelope(headers) }).await {
+    // More of these are one, in order (W3C Trace Context §3.3.1.1, RFC 9110 §5.2).
+    let state = trace::is_wanted().then(|| joined(headers, &TRACE_STATE)).flatten();
+    let traceparent = if trace::is_wanted() { said(headers, &TRACE_PARENT) } else { Said::Nothing };
+    let tracestate = state.as_deref().map_or(Said::Nothing, Said::Text);
+    match server.post(&body, &Envelope { peer, caller, traceparent, tracestate, ..envelope(headers) }).await {
         Reply::Message(status, message) => json(code(status), message),
         Reply::Session(id, message) => {
             let mut response = json(StatusCode::OK, message.into());

@@ -14,8 +14,9 @@ use tokio::{
     task::AbortHandle,
     time::sleep,
 };
+use tracing::{Instrument, Span};
 
-use super::{Answer, Client, Failure, MAX_EXCHANGES, MAX_FETCHES, Outgoing, body::Room, gate, poll::Polling};
+use super::{Answer, Client, Failure, MAX_EXCHANGES, MAX_FETCHES, Outgoing, body::Room, gate, poll::Polling, spans};
 use crate::provider::grants::Rights;
 
 /// Bytes of a name.
@@ -114,7 +115,9 @@ impl Fetches {
     /// # Errors
     /// [`Refused`].
     pub fn start(&self, name: &str, request: Outgoing) -> Result<(), Refused> {
-        self.begin(name, request, |each, name, number, request| async move { each.once(name, number, request).await })
+        // Here the span at hand is that of the call which asks for it.
+        let span = spans::of_exchange(&self.each.rights, request.method.as_str(), &request.origin);
+        self.begin(name, request, |each, name, number, request| async move { each.once(name, number, request, span).await })
     }
 
     /// Sends a request now, and again so long after each answer.
@@ -168,9 +171,11 @@ impl Drop for Fetches {
 }
 
 impl Each {
-    async fn once(self, name: Arc<str>, number: u64, request: Outgoing) {
+    async fn once(self, name: Arc<str>, number: u64, request: Outgoing, span: Span) {
         let Ok(turn) = self.turns.clone().acquire_owned().await else { return };
-        let came = self.client.exchange(&self.rights, &request, &[], &self.room).await;
+        let came = self.client.exchange(&self.rights, &request, &[], &self.room).instrument(span.clone()).await;
+        spans::ended(&span, &came);
+        drop(span);
         let mut table = self.table.lock();
         if table.is_current(&name, number) {
             self.hand_over(name.clone(), came, turn);
@@ -185,7 +190,10 @@ impl Each {
         loop {
             let Ok(turn) = self.turns.clone().acquire_owned().await else { return };
             let conditions = polling.conditions(&request.headers);
-            let came = self.client.exchange(&self.rights, &request, &conditions, &self.room).await;
+            let span = spans::of_exchange(&self.rights, request.method.as_str(), &request.origin);
+            let came = self.client.exchange(&self.rights, &request, &conditions, &self.room).instrument(span.clone()).await;
+            spans::ended(&span, &came);
+            drop(span);
             let news = polling.judge(!conditions.is_empty(), &came);
             let pause = polling.pause(&came, random());
             if news {

@@ -19,6 +19,7 @@ mod poll;
 mod proxy;
 mod request;
 mod resolve;
+pub(crate) mod spans;
 mod tls;
 
 use std::{sync::Arc, time::Duration};
