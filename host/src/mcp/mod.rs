@@ -24,6 +24,7 @@ pub mod pipe;
 mod resources;
 mod sessions;
 mod spans;
+mod texts;
 
 use std::{
     net::IpAddr,
@@ -33,10 +34,8 @@ use std::{
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     task::{Context, Poll},
-    time::Duration,
 };
 
-use serde_json::{Value, json};
 use tokio::{
     sync::{Semaphore, watch},
     task::AbortHandle,
@@ -52,6 +51,7 @@ use self::{
     observe::{Connection, Observer, Tap},
     pages::Pages,
     sessions::Sessions,
+    texts::{Cache, Texts},
 };
 pub use self::{
     calls::CallStream,
@@ -187,52 +187,6 @@ pub struct Server {
     observer: Option<Arc<dyn Observer>>,
     /// How many pipes there were.
     pipes: AtomicU64,
-}
-
-/// What is the same in all answers, as fields of a result.
-struct Texts {
-    /// Of `initialize`, after the version.
-    initialize: String,
-    /// Of `server/discover`.
-    discover: String,
-    /// Of the `_meta` of every modern result.
-    server: Arc<str>,
-}
-
-impl Texts {
-    fn new(info: Info) -> Self {
-        let Info { name, title, version, instructions } = info;
-        let mut server = json!({ "name": name, "version": version });
-        if let (Some(title), Some(server)) = (title, server.as_object_mut()) {
-            server.insert("title".into(), title.into());
-        }
-        // Some clients drop a whole server whose tools or prompts they cannot list, so both are there, and empty.
-        let capabilities =
-            json!({ "resources": { "subscribe": true, "listChanged": true }, "completions": {}, "tools": {}, "prompts": {} });
-        let instructions = instructions.map(|text| format!(",\"instructions\":{}", Value::from(text))).unwrap_or_default();
-        Self {
-            initialize: format!("\"capabilities\":{capabilities},\"serverInfo\":{server}{instructions}"),
-            discover: format!("\"supportedVersions\":{},\"capabilities\":{capabilities}{instructions}", json!([era::MODERN])),
-            server: format!("\"io.modelcontextprotocol/serverInfo\":{server}").into(),
-        }
-    }
-}
-
-/// How long a modern client may use an answer, and whether it may share it (2026-07-28, Caching).
-struct Cache {
-    reuse: Duration,
-    scope: &'static str,
-}
-
-impl Cache {
-    /// Private, and for so long.
-    fn private(reuse: Duration) -> Self {
-        Self::of(reuse, false)
-    }
-
-    fn of(reuse: Duration, public: bool) -> Self {
-        Self { reuse, scope: if public { "public" } else { "private" } }
-    }
 }
 
 impl Server {

@@ -16,6 +16,7 @@
 //!   the table's copy of a URI, never its own. URIs that nobody waits for make room for those that somebody does.
 
 mod callers;
+mod pump;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -26,7 +27,6 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt;
 use indexmap::IndexSet;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, task::AbortHandle, time::Instant};
@@ -37,7 +37,7 @@ pub use self::{
 };
 use crate::{
     catalog::Caller,
-    subscriptions::{Listener, Notice, SUBSCRIPTIONS_PER_LISTENER, SubscribeError, Subscriptions},
+    subscriptions::{Listener, SUBSCRIPTIONS_PER_LISTENER, SubscribeError, Subscriptions},
     uri,
 };
 
@@ -53,8 +53,6 @@ pub const WATCHED_BYTES: usize = crate::subscriptions::SUBSCRIPTION_BYTES / 4;
 pub const WAITS: usize = 16_384;
 /// URIs of all calls of one caller that wait, together: what 1,000 callers with 1,000 URIs have, at some 40 bytes each.
 pub const WAITED: usize = 1 << 20;
-/// Changes taken in one turn.
-const BATCH: usize = WATCHED;
 
 /// Why a call cannot wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -117,7 +115,7 @@ impl Watches {
     pub fn new(subscriptions: &Subscriptions, caller: Caller, mark: u32) -> Self {
         let listener = subscriptions.listen(caller, false);
         let shared = Arc::new(Shared { listener, mark, table: Mutex::default() });
-        let pump = tokio::spawn(pump(shared.clone())).abort_handle();
+        let pump = tokio::spawn(pump::pump(shared.clone())).abort_handle();
         Self { shared, pump }
     }
 
@@ -379,29 +377,6 @@ impl Shared {
         let over: Vec<_> = table.entries.iter().filter(|(_, entry)| over(entry)).map(|(uri, _)| uri.clone()).collect();
         for uri in over {
             table.forget(&self.listener, &uri);
-        }
-    }
-}
-
-/// Takes what the listener is told into the history, and lets go of what was held long enough.
-async fn pump(shared: Arc<Shared>) {
-    let mut tick = tokio::time::interval(SWEPT_EVERY);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            (_, notice) = shared.listener.next() => {
-                // What has come together is told together.
-                let mut next = Some(notice);
-                let mut batch = Vec::new();
-                while let Some(notice) = next {
-                    if let Notice::Updated(uri) = notice {
-                        batch.push(uri);
-                    }
-                    next = (batch.len() < BATCH).then(|| shared.listener.next().now_or_never()).flatten().map(|(_, notice)| notice);
-                }
-                shared.change(&batch);
-            }
-            _ = tick.tick() => shared.sweep(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use proptest::prelude::*;
 use tokio::time::sleep;
 
