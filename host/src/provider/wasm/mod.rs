@@ -29,6 +29,7 @@ mod inbox;
 mod instance;
 pub mod limits;
 mod log;
+mod perform;
 mod pool;
 #[cfg(unix)]
 mod precompiled;
@@ -44,12 +45,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::grants::files::Guarded;
 use crate::config::{Expose, Grants};
 
-pub use actor::CALLS;
 pub use compile::{CacheFolder, Compilation, Compiler, Fingerprint, Strategy};
 pub use component::{Compiled, LoadError, MAX_FILE_BYTES};
 pub use engine::{Runtime, RuntimeError};
 pub use handle::WasmProvider;
 pub use limits::Limits;
+pub use perform::CALLS;
 
 /// What the user decided about one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
