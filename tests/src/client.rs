@@ -131,6 +131,19 @@ impl<'a> Session<'a> {
         Ok(Listener { events: Events::of(response, connection)?, subscription: None })
     }
 
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// The host does not say that it has.
+    pub async fn end(self) -> Result<()> {
+        let request = self.headers(Request::delete("/mcp")).header("host", self.host.address());
+        let (response, _connection) = within("DELETE", send(self.host.address(), request.body(Full::default())?)).await?;
+        if response.status() != StatusCode::NO_CONTENT {
+            bail!("DELETE: {}", response.status());
+        }
+        Ok(())
+    }
+
     /// Opens the session's event stream, and does not read it.
     ///
     /// # Errors

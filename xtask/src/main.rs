@@ -22,7 +22,7 @@ mod toolchain;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::{bench::Bench, fuzz::Fuzz, languages::Choice as Languages, repo::Repo, toolchain::Choice};
 
@@ -46,6 +46,7 @@ Usage: cargo xtask TASK
                               advisories of the RustSec database, which is downloaded
   release [--no-build]        what is published: archive and Debian package of a static binary, bill of materials, checksums; or made
                               anew with the binary that is there
+  soak [MINUTES]              mixed load for so long (60): memory and open files stay flat, and no update is lost
   fuzz [TARGET] [--seconds N] search for input that breaks a promise (60 s for each target), from fuzz/corpus on
   bench [read|list|work|memory|fanout|start]
                               the release build beside a bare axum handler and rmcp's own server: requests a second, latencies, memory;
@@ -62,6 +63,9 @@ Usage: cargo xtask TASK
 WHICH is auto (the default), installed (rustup's wasm32-wasip2 target) or packages (put together from Debian and npm
 packages, in the user's cache folder). WHARF_GUEST_TOOLCHAIN sets it for all tasks; the flag wins.
 ";
+
+/// Long enough that what grows by little shows.
+const SOAK_MINUTES: u64 = 60;
 
 /// Wrong use, as opposed to a failure.
 const WRONG_USE: u8 = 2;
@@ -80,6 +84,7 @@ enum Task {
     Release { build: bool },
     Bench(Bench),
     Fuzz(Fuzz),
+    Soak { minutes: u64 },
 }
 
 fn parse(arguments: &[String]) -> Result<Task> {
@@ -110,6 +115,11 @@ fn parse(arguments: &[String]) -> Result<Task> {
             [] => bail!("`cargo xtask tools` wants a language"),
         },
         "fuzz" => Ok(Task::Fuzz(Fuzz::parse(rest)?)),
+        "soak" => match rest {
+            [] => Ok(Task::Soak { minutes: SOAK_MINUTES }),
+            [minutes] => Ok(Task::Soak { minutes: minutes.parse().context("`cargo xtask soak` wants a number of minutes")? }),
+            _ => bail!("`cargo xtask soak` takes a number of minutes, not `{}`", rest.join(" ")),
+        },
         "bench" => Ok(Task::Bench(Bench::parse(rest)?)),
         "clients" if rest.is_empty() => Ok(Task::Clients),
         "compatibility" if rest.is_empty() => Ok(Task::Compatibility),
@@ -169,6 +179,7 @@ fn perform(task: Task) -> Result<()> {
         Task::Release { build } => release::make(&repo, build)?,
         Task::Bench(what) => what.run(&repo)?,
         Task::Fuzz(what) => what.run(&repo)?,
+        Task::Soak { minutes } => test::soak(&repo, minutes)?,
     }
     Ok(())
 }

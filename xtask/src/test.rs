@@ -118,6 +118,16 @@ fn test(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
+/// The test of mixed load alone, for so long.
+pub fn soak(repo: &Repo, minutes: u64) -> Result<()> {
+    build_guests(repo)?;
+    build(repo)?;
+    let seconds = minutes.saturating_mul(60);
+    let mut soak = repo.cargo();
+    soak.args(["test", "--workspace", "--test", "soak", "--", "--nocapture"]).env("WHARF_SOAK_SECONDS", seconds.to_string());
+    run::run(&mut soak, CARGO_LIMIT + Duration::from_secs(seconds))
+}
+
 fn doc(repo: &Repo) -> Result<()> {
     // Of the whole workspace, so that what clippy has checked of the dependencies serves here, too.
     run::run(repo.cargo().args(["doc", "--no-deps", "--workspace", "--lib"]).env("RUSTDOCFLAGS", "-D warnings"), CARGO_LIMIT)

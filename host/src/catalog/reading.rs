@@ -147,21 +147,16 @@ impl Catalog {
     }
 
     async fn read_at(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Error> {
-        match self.kept(candidate, uri) {
-            Ok(answered) => Ok(answered),
-            Err(kept) if candidate.provider.is_busy() => self.read_together(candidate, uri, kept).await,
-            Err(kept) => self.read_anew(candidate, uri, kept, None).await,
-        }
-    }
-
-    /// What is kept; or else what the provider may say still holds.
-    fn kept(&self, candidate: &Candidate, uri: &Arc<str>) -> Result<Answered, Option<Kept>> {
         let Candidate { source, provider, ledger, public, .. } = candidate;
-        match self.readings.find(*source, uri, ledger, provider.offers().live) {
-            Found::Fresh { contents, form, left } => Ok(Answered { contents, reuse: left, public: *public, form }),
-            Found::Stale(kept) => Err(Some(kept)),
-            Found::Nothing => Err(None),
+        let kept = match self.readings.find(*source, uri, ledger, provider.offers().live) {
+            Found::Fresh { contents, form, left } => return Ok(Answered { contents, reuse: left, public: *public, form }),
+            Found::Stale(kept) => Some(kept),
+            Found::Nothing => None,
+        };
+        if provider.is_busy() {
+            return self.read_together(candidate, uri, kept).await;
         }
+        self.read_anew(candidate, uri, kept, None).await
     }
 
     /// What the provider says; `begun` is told when its call has begun.
