@@ -32,6 +32,7 @@ pub struct Setup {
     pipes: Vec<String>,
     config: String,
     without_privileges: bool,
+    open_files: Option<u32>,
 }
 
 impl Setup {
@@ -80,16 +81,24 @@ impl Setup {
         self
     }
 
+    /// Run with so many files that it may have open.
+    #[must_use]
+    pub fn open_files(mut self, count: u32) -> Self {
+        self.open_files = Some(count);
+        self
+    }
+
     /// Starts the host, and waits until it says where it listens.
     ///
     /// # Errors
     /// A missing binary or component, with the command that makes it; a host that ends at once, with what it said.
     pub async fn start(self) -> Result<Host> {
-        let without_privileges = self.without_privileges;
+        let (without_privileges, files) = (self.without_privileges, self.open_files);
         let folder = self.prepare().await?;
         // Whoever is not root cannot become somebody else, and need not.
         let is_root = fs::metadata(folder.path())?.uid() == 0;
-        Host::run(folder, "127.0.0.1:0", (without_privileges && is_root).then_some(NOBODY)).await
+        let user = (without_privileges && is_root).then_some(NOBODY);
+        Host::run_with(folder, "127.0.0.1:0", user, files).await
     }
 
     /// Starts a host in a folder that was prepared, and changed since.
@@ -137,11 +146,22 @@ pub struct Host {
 
 impl Host {
     async fn run(folder: TempDir, at: &str, user: Option<u32>) -> Result<Self> {
+        Self::run_with(folder, at, user, None).await
+    }
+
+    async fn run_with(folder: TempDir, at: &str, user: Option<u32>, files: Option<u32>) -> Result<Self> {
         let mut binary = binary()?;
         if let Some(user) = user {
             binary = handed_over(&binary, folder.path(), user)?;
         }
-        let mut command = Command::new(&binary);
+        let mut command = match files {
+            None => Command::new(&binary),
+            Some(files) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("ulimit -n {files} && exec \"$@\""), "sh"]).arg(&binary);
+                shell
+            }
+        };
         if let Some(user) = user {
             // The caches of the user who runs the tests are not for this one.
             command.uid(user).gid(user).env("WHARF_CACHE_DIR", "off");
