@@ -136,6 +136,7 @@ pub async fn serve_each<S: Served, H: Handshake>(
     let mut connections = JoinSet::new();
     let mut refusals = JoinSet::new();
     tokio::pin!(shutdown);
+    let mut failing = false;
     loop {
         let accepted = tokio::select! {
             () = &mut shutdown => break,
@@ -155,9 +156,17 @@ pub async fn serve_each<S: Served, H: Handshake>(
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "no connection could be accepted; trying again");
+                // Said once: it may go on for long.
+                if !failing {
+                    tracing::warn!(%error, "no connection can be accepted; trying again until one can");
+                }
+                failing = true;
                 tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
             }
+        }
+        if std::mem::take(&mut failing) {
+            tracing::info!("connections are accepted again");
         }
     }
     drop(listener);
