@@ -33,6 +33,9 @@ const ASK_LIMIT: Duration = Duration::from_secs(60);
 /// Times 10, of what `systemd-analyze security` finds: it calls up to 2.0 "OK".
 const EXPOSURE: &str = "20";
 
+/// This program, also where a newer one has taken its place since it started (proc_pid_exe(5)).
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// What one set of files is made of.
 struct Job<'a> {
     repo: &'a Repo,
@@ -69,9 +72,9 @@ pub fn make(repo: &Repo, build: bool) -> Result<()> {
 /// Makes the files twice, with what the program says that the tests use, and compares them; has systemd look at the unit where there is systemd.
 pub fn check(repo: &Repo) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    check_unit(repo, folder.path())?;
     let debug = repo.target()?.join("debug/wharf");
     ensure!(debug.is_file(), "there is no {}: `cargo xtask test --only build` makes it", debug.display());
+    check_unit(repo, folder.path(), &debug)?;
     let mut made: Vec<Vec<(String, Vec<u8>)>> = Vec::new();
     for time in ["first", "second"] {
         let target_folder = folder.path().join(time);
@@ -79,7 +82,7 @@ pub fn check(repo: &Repo) -> Result<()> {
         job.program.clone_from(&debug);
         fs::create_dir_all(job.products())?;
         // A small program in its place: the other is for debugging, and compressing it would take minutes.
-        fs::copy(env::current_exe()?, job.binary())?;
+        fs::copy(OWN_PROGRAM, job.binary()).with_context(|| format!("cannot copy {OWN_PROGRAM}"))?;
         let files = run::step(&format!("make the files of a release, the {time} time"), || job.run())?;
         let contents = files.into_iter().map(|file| Ok((file.clone(), fs::read(job.out.join(file))?))).collect::<Result<_>>()?;
         made.push(contents);
@@ -92,7 +95,7 @@ pub fn check(repo: &Repo) -> Result<()> {
 }
 
 /// As systemd itself sees it.
-fn check_unit(repo: &Repo, folder: &Path) -> Result<()> {
+fn check_unit(repo: &Repo, folder: &Path, program: &Path) -> Result<()> {
     if run::output(Command::new("systemd-analyze").arg("--version"), ASK_LIMIT).is_err() {
         eprintln!("  There is no systemd-analyze on this machine: what it says of deploy/wharf.service is not looked at");
         return Ok(());
@@ -100,7 +103,6 @@ fn check_unit(repo: &Repo, folder: &Path) -> Result<()> {
     let unit = folder.join("wharf.service");
     let text = fs::read_to_string(repo.root.join("deploy/wharf.service"))?;
     // It wants to see a program there.
-    let program = env::current_exe()?;
     fs::write(&unit, text.replace("/usr/bin/wharf", program.to_str().context("a path that is not UTF-8")?))?;
     run::quietly(Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&unit), ASK_LIMIT)?;
     let mut security = Command::new("systemd-analyze");
