@@ -44,7 +44,7 @@
 //! subscriptions are known; the rest is 0 or `null`.
 //!
 //! # `GET /`, `GET /page/…`
-//! The page, at an address of its own only; see [`page`].
+//! The page, at an address of its own only; see `page`.
 //!
 //! # `GET /healthz`, `GET /readyz`
 //! Text. `/healthz` is 200 as soon as the host serves. `/readyz` is 200 when every provider that wharf.toml marks `required = true` serves, and

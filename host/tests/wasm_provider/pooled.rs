@@ -70,6 +70,25 @@ async fn one_that_dies_costs_its_own_call_alone_and_the_provider_is_up() {
 }
 
 #[tokio::test]
+async fn while_the_first_pauses_the_others_answer() {
+    let (running, _) = texts("pool-pauses", 2).await;
+    // The first one computes; the second is made for what comes besides, and then computes itself while the first dies.
+    let first = running.provider.read(request("texts://work/300000/0"));
+    yield_now().await;
+    running.text("texts://new/256").await;
+    let second = running.provider.read(request("texts://work/3000000/1"));
+    first.await.unwrap();
+    for number in 0..4 {
+        let died = running.read(&format!("texts://work/trap/{number}")).await;
+        assert!(matches!(died, Err(Error::Trapped(_))), "{died:?}");
+    }
+    second.await.unwrap();
+    for _ in 0..30 {
+        assert_eq!(running.text("texts://new/256").await.len(), 256);
+    }
+}
+
+#[tokio::test]
 async fn closing_ends_all_of_them() {
     let (running, tally) = texts("pool-closed", 2).await;
     let slow = running.provider.read(request("texts://work/100000/0"));

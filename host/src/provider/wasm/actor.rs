@@ -75,12 +75,14 @@ struct Actor {
 impl Actor {
     async fn run(mut self, first: Box<Instance>) {
         let mut health = Health::new(Instant::now());
-        let mut home = Some(first);
+        let (mut home, mut renewed) = (Some(first), false);
         loop {
             let mut instance = match home.take() {
                 Some(instance) => instance,
                 None if let Some(place) = &self.place => {
-                    place.died();
+                    if !renewed {
+                        place.died();
+                    }
                     // Others go on.
                     return self.announcer().announce(Occurrence::Up);
                 }
@@ -90,6 +92,7 @@ impl Actor {
                 },
             };
             let Some(mut work) = self.next(&mut instance).await else { return };
+            renewed = matches!(work, Work::Renew);
             let trail = self.trail(&mut work);
             let span = trail.begins();
             let performing = perform(instance, work, self.maker.tally.clone(), trail).instrument(span);
@@ -148,6 +151,10 @@ impl Actor {
                 };
                 if work.is_some() {
                     self.queue.engage();
+                    if self.pool.has_others() && self.queue.has_work() {
+                        // Of two calls that came before anybody waited for the wake, it knows one.
+                        self.queue.wake.notify_one();
+                    }
                     return work;
                 }
             }
@@ -185,12 +192,23 @@ impl Actor {
         }
     }
 
-    /// Answers everything that there is no instance, until one may be made or the provider is closed.
+    /// Answers everything that there is no instance, until one may be made or the provider is closed; but nothing while there are others, which
+    /// answer it.
     async fn refuse_until(&self, resume: Instant) {
+        let mut changes = self.pool.changes();
         loop {
             let left = resume.saturating_duration_since(Instant::now());
             if left.is_zero() || self.queue.is_closed() {
                 return;
+            }
+            if self.pool.has_others() {
+                tokio::select! {
+                    _ = changes.changed() => {}
+                    () = self.queue.closed() => {}
+                    () = sleep_until(resume) => {}
+                }
+                self.lives(Life::Parked);
+                continue;
             }
             self.queue.refuse_all(&Error::Unavailable {
                 message: "the provider keeps crashing, and is started anew after a pause; its log says why".into(),
@@ -226,8 +244,10 @@ impl Actor {
 
     /// Returns if calls wait while this one runs for long, and there may be one more instance.
     async fn crowded(&self, began: Instant) {
-        if !self.pool.may_grow() {
-            return pending().await;
+        let mut changes = self.pool.changes();
+        while !self.pool.may_grow() {
+            // Its sender is the pool's, which this has.
+            let _ = changes.changed().await;
         }
         sleep_until(began + pool::CROWDED).await;
         self.queue.crowded().await;
@@ -242,9 +262,9 @@ impl Actor {
         }
     }
 
-    /// One that was replaced does not speak for its provider any more.
+    /// One that was replaced does not speak for its provider any more, and while others go on it is alive.
     fn lives(&self, life: Life) {
-        if !self.queue.is_retired() {
+        if !self.queue.is_retired() && !self.pool.has_others() {
             self.maker.tally.lives(life);
         }
     }

@@ -29,9 +29,19 @@ pub(super) enum From {
 
 type Sink = Box<dyn Fn(From, &str) + Send + Sync>;
 
-/// Cheap to clone; all clones are one log.
+/// Cheap to clone; all clones are one log, of one instance.
 #[derive(Clone)]
-pub(super) struct GuestLog(Arc<Inner>);
+pub(super) struct GuestLog {
+    all: Arc<Inner>,
+    begun: Arc<Mutex<Begun>>,
+}
+
+/// Lines of which the end has not come yet. Each instance has its own: two that write at once must not mix them, nor split a secret.
+#[derive(Default)]
+struct Begun {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
 
 struct Inner {
     sink: Sink,
@@ -40,8 +50,6 @@ struct Inner {
 }
 
 struct State {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
     /// Lines that may still pass.
     credit: f64,
     filled: Instant,
@@ -64,20 +72,26 @@ impl GuestLog {
 
     /// What is not to be seen in it.
     pub fn secrets(&self) -> &Secrets {
-        &self.0.secrets
+        &self.all.secrets
+    }
+
+    /// The same log for another instance.
+    pub fn apart(&self) -> Self {
+        Self { all: self.all.clone(), begun: Arc::default() }
     }
 
     fn with_sink(secrets: Arc<Secrets>, sink: Sink) -> Self {
-        let state = State { stdout: Vec::new(), stderr: Vec::new(), credit: BURST.into(), filled: Instant::now(), dropped: 0, told: None };
-        Self(Arc::new(Inner { sink, secrets, state: Mutex::new(state) }))
+        let state = State { credit: BURST.into(), filled: Instant::now(), dropped: 0, told: None };
+        Self { all: Arc::new(Inner { sink, secrets, state: Mutex::new(state) }), begun: Arc::default() }
     }
 
     /// Takes what the guest wrote. Whole lines go out, the rest waits for its end.
     pub fn write(&self, from: From, bytes: &[u8]) {
         let mut lines = VecDeque::new();
-        let mut state = self.0.state.lock();
+        let mut own = self.begun.lock();
+        let mut state = self.all.state.lock();
         let now = Instant::now();
-        let mut rest = mem::take(state.buffer(from));
+        let mut rest = mem::take(own.buffer(from));
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (mut text, ended) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
             while !text.is_empty() {
@@ -94,54 +108,57 @@ impl GuestLog {
                 state.pass(from, &mem::take(&mut rest), now, self.secrets(), &mut lines);
             }
         }
-        *state.buffer(from) = rest;
-        drop(state);
+        *own.buffer(from) = rest;
+        drop((state, own));
         self.send(lines);
     }
 
     /// Something the user should know, of which a guest may cause as much as it likes.
     pub fn warn(&self, line: &str) {
         let mut lines = VecDeque::new();
-        self.0.state.lock().pass(From::Host, line.as_bytes(), Instant::now(), self.secrets(), &mut lines);
+        self.all.state.lock().pass(From::Host, line.as_bytes(), Instant::now(), self.secrets(), &mut lines);
         self.send(lines);
     }
 
     /// The instance ended: what it wrote without an end of line goes out, and the number of lines that were dropped.
     pub fn finish(&self) {
         let mut lines = VecDeque::new();
-        let mut state = self.0.state.lock();
+        let mut own = self.begun.lock();
+        let mut state = self.all.state.lock();
         for from in [From::Stdout, From::Stderr] {
-            let rest = mem::take(state.buffer(from));
+            let rest = mem::take(own.buffer(from));
             if !rest.is_empty() {
                 state.pass(from, &rest, Instant::now(), self.secrets(), &mut lines);
             }
         }
         state.told = None;
         state.tell(Instant::now(), &mut lines);
-        drop(state);
+        drop((state, own));
         self.send(lines);
     }
 
     /// A call ended: if lines were dropped, their number goes out now, since nothing may ever follow.
     pub fn settle(&self) {
         let mut lines = VecDeque::new();
-        self.0.state.lock().tell(Instant::now(), &mut lines);
+        self.all.state.lock().tell(Instant::now(), &mut lines);
         self.send(lines);
     }
 
     /// Without the lock, which the guest's own thread of calls needs.
     fn send(&self, lines: VecDeque<(From, String)>) {
         for (from, line) in lines {
-            (self.0.sink)(from, &line);
+            (self.all.sink)(from, &line);
         }
     }
 }
 
-impl State {
+impl Begun {
     fn buffer(&mut self, from: From) -> &mut Vec<u8> {
         if from == From::Stdout { &mut self.stdout } else { &mut self.stderr }
     }
+}
 
+impl State {
     fn pass(&mut self, from: From, line: &[u8], now: Instant, secrets: &Secrets, lines: &mut VecDeque<(From, String)>) {
         let gained = now.duration_since(self.filled).as_secs_f64() * f64::from(PER_SECOND);
         self.credit = (self.credit + gained).min(BURST.into());
@@ -192,6 +209,20 @@ mod tests {
         let seen = Seen::default();
         let sink = seen.clone();
         (GuestLog::with_sink(secrets.into(), Box::new(move |from, line| sink.lock().push((from, line.to_owned())))), seen)
+    }
+
+    #[test]
+    fn two_instances_that_write_at_once_mix_no_lines_and_split_no_secret() {
+        let (one, seen) = log();
+        let other = one.apart();
+        one.write(From::Stderr, b"to");
+        other.write(From::Stderr, b"x\n");
+        one.write(From::Stderr, b"ken\n");
+        other.write(From::Stderr, b"half");
+        one.finish();
+        assert_eq!(texts(&seen), ["x", "token"]);
+        other.finish();
+        assert_eq!(texts(&seen), ["half"]);
     }
 
     fn texts(seen: &Seen) -> Vec<String> {

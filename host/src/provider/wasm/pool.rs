@@ -13,7 +13,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::component::Maker;
 
@@ -34,6 +34,8 @@ pub(super) struct Pool {
     growing: AtomicBool,
     /// No further one before that.
     paused: Mutex<Option<Instant>>,
+    /// One has come or gone.
+    changes: watch::Sender<()>,
 }
 
 /// A place for one instance besides the first. Dropping it gives it back.
@@ -43,21 +45,45 @@ impl Pool {
     /// One that has its first instance.
     pub fn new(maker: &Maker) -> Arc<Self> {
         let most = if maker.offers().live || maker.publishes() { 1 } else { maker.spec.limits.instances };
-        Arc::new(Self { most, count: AtomicUsize::new(1), growing: AtomicBool::new(false), paused: Mutex::default() })
+        Arc::new(Self {
+            most,
+            count: AtomicUsize::new(1),
+            growing: AtomicBool::new(false),
+            paused: Mutex::default(),
+            changes: watch::Sender::new(()),
+        })
     }
 
     /// Whether there may be one more now.
     pub fn may_grow(&self) -> bool {
-        self.count.load(SeqCst) < self.most && !self.growing.load(SeqCst) && self.paused.lock().is_none_or(|until| Instant::now() >= until)
+        !self.growing.load(SeqCst) && self.has_room()
     }
 
     /// Takes the place of one more, if there may be one. None other is made until [`Place::filled`].
     pub fn grow(self: &Arc<Self>) -> Option<Place> {
-        let mine = self.may_grow() && !self.growing.swap(true, SeqCst);
-        mine.then(|| {
-            self.count.fetch_add(1, SeqCst);
-            Place(self.clone())
-        })
+        if self.growing.swap(true, SeqCst) {
+            return None;
+        }
+        if !self.has_room() {
+            self.growing.store(false, SeqCst);
+            return None;
+        }
+        self.count.fetch_add(1, SeqCst);
+        Some(Place(self.clone()))
+    }
+
+    /// Whether the first is not the only one.
+    pub fn has_others(&self) -> bool {
+        self.count.load(SeqCst) > 1
+    }
+
+    /// Changes when one has come or gone.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    fn has_room(&self) -> bool {
+        self.count.load(SeqCst) < self.most && self.paused.lock().is_none_or(|until| Instant::now() >= until)
     }
 }
 
@@ -68,6 +94,7 @@ impl Place {
             self.died();
         }
         self.0.growing.store(false, SeqCst);
+        self.0.changes.send_replace(());
     }
 
     /// The instance died.
@@ -79,5 +106,6 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, SeqCst);
+        self.0.changes.send_replace(());
     }
 }

@@ -167,6 +167,13 @@ struct Waiting {
     webhooks: VecDeque<(Option<Instant>, Call)>,
 }
 
+impl Waiting {
+    /// Whether there is anything.
+    fn is_some(&self) -> bool {
+        !(self.reads.is_empty() && self.controls.is_empty() && self.webhooks.is_empty())
+    }
+}
+
 /// Invariant: once closed, nothing enters.
 #[derive(Default)]
 pub(super) struct Queue {
@@ -179,6 +186,8 @@ pub(super) struct Queue {
     pub wake: Arc<Notify>,
     /// A read came.
     pressed: Notify,
+    /// It was closed.
+    closing: Notify,
     tally: Arc<Tally>,
 }
 
@@ -249,8 +258,7 @@ impl Queue {
     /// It is not, as far as nothing waits.
     pub fn rest(&self) {
         let waiting = self.waiting.lock();
-        let idle = waiting.reads.is_empty() && waiting.controls.is_empty() && waiting.webhooks.is_empty();
-        self.busy.store(!idle, Relaxed);
+        self.busy.store(waiting.is_some(), Relaxed);
     }
 
     /// Whether a read would wait now.
@@ -338,6 +346,7 @@ impl Queue {
         {
             let _no_push_between = self.waiting.lock();
             self.closed.store(true, SeqCst);
+            self.closing.notify_waiters();
         }
         self.refuse_all(&stopped());
         drop(self.take_queued());
@@ -365,6 +374,21 @@ impl Queue {
 
     pub fn is_retired(&self) -> bool {
         self.retired.load(SeqCst)
+    }
+
+    /// Returns once it is closed.
+    pub async fn closed(&self) {
+        let mut closing = std::pin::pin!(self.closing.notified());
+        // From here on it hears of it.
+        closing.as_mut().enable();
+        if !self.is_closed() {
+            closing.await;
+        }
+    }
+
+    /// Whether anything waits.
+    pub fn has_work(&self) -> bool {
+        self.waiting.lock().is_some()
     }
 
     pub fn is_closed(&self) -> bool {

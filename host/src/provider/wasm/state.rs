@@ -73,6 +73,7 @@ impl HostState {
         };
         let (net, stores) = (Net { runtime: runtime.clone(), home: maker.home.clone() }, runtime.stores().clone());
         let Maker { spec, rights, announcer, log, wake, shared, tally, .. } = maker;
+        let log = log.apart();
         let (folders, wasi) = Folders::open(&runtime, &rights, &spec.guarded, &log, &wake, spec.limits.deadline).await;
         Self {
             announcer,
