@@ -20,7 +20,7 @@ pub fn deny(repo: &Repo, advisories: bool) -> Result<()> {
     }
     run::quietly(&mut command, LOOK_LIMIT)?;
     let mut unused = cargo_tools::MACHETE.command(repo)?;
-    run::quietly(unused.args(["host", "tests", "xtask"]), LOOK_LIMIT)
+    run::quietly(unused.args(["fuzz", "host", "tests", "xtask"]), LOOK_LIMIT)
 }
 
 /// Checks the workspace with the oldest compiler that Cargo.toml promises, unless that is the one everything else is built with.
@@ -64,7 +64,7 @@ mod tests {
         let lint = concat!("unsafe", "_code");
         assert!(read("Cargo.toml").contains(&format!("[workspace.lints.rust]\n{lint} = \"deny\"\n")));
         let mut allowed = Vec::new();
-        for member in ["host", "tests", "xtask"] {
+        for member in ["fuzz", "host", "tests", "xtask"] {
             assert!(read(&format!("{member}/Cargo.toml")).contains("[lints]\nworkspace = true\n"), "{member} has lints of its own");
             look(&root.join(member), lint, &mut allowed);
         }

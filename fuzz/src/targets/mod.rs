@@ -13,7 +13,7 @@ use crate::Target;
 pub static TARGETS: [Target; 6] = [
     Target { name: "template", promise: "what a template matches expands to the same URI, and the other way round", run: template::run },
     Target { name: "cursor", promise: "a cursor leads to a page or to an error", run: cursor::run },
-    Target { name: "config", promise: "wharf.toml is taken or refused with a place in it", run: config::run },
+    Target { name: "config", promise: "wharf.toml is taken, or refused with a reason", run: config::run },
     Target { name: "message", promise: "each request has one answer with its id, in both eras", run: message::run },
     Target { name: "http", promise: "what answers a stream of bytes is HTTP, and it ends", run: http::run },
     Target { name: "component", promise: "a file is a component or is refused", run: component::run },

@@ -72,15 +72,19 @@ impl Export for Exporter {
         async move {
             let Some(mut task) = self.task.lock().take() else { return };
             self.ending.send_replace(true);
-            if timeout_at(by, &mut task).await.is_err() {
+            let in_time = timeout_at(by, &mut task).await.is_ok();
+            if !in_time {
                 task.abort();
                 // Then it drops nothing any more.
                 let _ = task.await;
-                let left = self.queue.len() as u64 + self.under_way.swap(0, Relaxed);
-                self.queue.counts.add_dropped(left);
+            }
+            // What ends from now on is nobody's; what ended since the last look counts.
+            self.queue.close();
+            let left = self.queue.len() as u64 + self.under_way.swap(0, Relaxed);
+            self.queue.counts.add_dropped(left);
+            if !in_time {
                 tracing::warn!(spans = left, "the collector took too long at the end: these are lost");
             }
-            self.queue.close();
         }
         .boxed()
     }

@@ -283,12 +283,13 @@ impl Tally {
         self.durations.durations()
     }
 
-    /// How often a fresh instance took the place of one that died.
+    /// How often a fresh instance took the place of one that died. One that there was besides the first is not replaced, and not counted.
     pub fn restarts(&self) -> u64 {
         self.restarts.load(Relaxed)
     }
 
-    /// Bytes of all memories of its instances: of one, and while it is replaced of two.
+    /// Bytes of all memories of its instances: of one, of more while calls wait (`[provider.limits] instances`), and of both generations while it is
+    /// replaced.
     pub fn memory(&self) -> u64 {
         self.memory.load(Relaxed)
     }
