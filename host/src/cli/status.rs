@@ -123,8 +123,15 @@ fn show(status: &Status) -> Result<()> {
     let uptime = humantime::format_duration(Duration::from_secs(status.uptime_seconds));
     let (sessions, listeners) = (count(status.sessions, "session"), count(status.listeners, "listener"));
     output::lines([format!("Wharf {}, up {uptime}, {sessions}, {listeners}; {}", status.version, readiness(status)), String::new()])?;
-    let head = ["PROVIDER", "STATE", "VERSION", "GEN", "CALLS", "ERRORS", "MEMORY", "SUBSCRIBED", "LAST WORD"];
-    output::table(head, &status.providers.iter().map(provider).collect::<Vec<_>>())?;
+    let head = ["PROVIDER", "STATE", "VERSION", "GEN", "CALLS", "ERRORS", "MEMORY", "SUBSCRIBED"];
+    let rows = status.providers.iter().map(provider).map(|[cells @ .., _]: [String; 9]| cells);
+    output::table(head, &rows.collect::<Vec<[String; 8]>>())?;
+    // Whole, whatever the width of the terminal: they say what to do.
+    let words: Vec<_> = status.providers.iter().filter_map(|one| Some(format!("{}: {}", one.name, last_word(one)?))).collect();
+    if !words.is_empty() {
+        output::lines([String::new(), "LAST WORD".into()])?;
+        output::lines(words.iter().map(|word| output::inert(word)))?;
+    }
     if !status.subscriptions.is_empty() {
         output::lines([""])?;
         output::table(["SUBSCRIPTION", "LISTENERS", "PROVIDER"], &status.subscriptions.iter().map(subscription).collect::<Vec<_>>())?;
@@ -140,7 +147,11 @@ fn show(status: &Status) -> Result<()> {
 
 fn readiness(status: &Status) -> String {
     match &*status.not_ready {
-        [] if status.ready => "all is well".into(),
+        [] if status.ready => match status.providers.iter().filter(|provider| provider.state != State::Serving).count() {
+            0 => "all is well".into(),
+            1 => "ready; 1 provider does not serve, and is not required".into(),
+            idle => format!("ready; {idle} providers do not serve, none of them required"),
+        },
         [] => "it is not ready".into(),
         lacking => format!("not ready: {} required, and not serving", lacking.join(", ")),
     }
@@ -167,7 +178,6 @@ fn lines(status: &Status) -> String {
 fn provider(one: &ProviderStatus) -> [String; 9] {
     let calls: u64 = one.calls.values().sum();
     let required = if one.required && one.state != State::Serving { " (required)" } else { "" };
-    let last_word = one.reason.clone().or_else(|| one.last_error.as_ref().map(|error| format!("{}: {}", error.kind, error.message)));
     [
         one.name.clone(),
         format!("{}{required}", one.state.name()),
@@ -177,8 +187,13 @@ fn provider(one: &ProviderStatus) -> [String; 9] {
         if one.direct { String::new() } else { one.errors.to_string() },
         one.memory_bytes.map(mebibytes).unwrap_or_default(),
         one.subscriptions.to_string(),
-        last_word.unwrap_or_default(),
+        last_word(one).unwrap_or_default(),
     ]
+}
+
+/// Why it does not serve, or what a call last failed with.
+fn last_word(one: &ProviderStatus) -> Option<String> {
+    one.reason.clone().or_else(|| one.last_error.as_ref().map(|error| format!("{}: {}", error.kind, error.message)))
 }
 
 fn subscription(SubscriptionStatus { uri, listeners, provider }: &SubscriptionStatus) -> [String; 3] {

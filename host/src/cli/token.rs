@@ -4,7 +4,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -18,6 +18,9 @@ use super::{
     output,
     sources::{SourceArgs, Sources},
 };
+
+/// 9999-12-31T23:59:59Z.
+const LAST_SECOND: Duration = Duration::from_secs(253_402_300_799);
 
 /// Arguments of `wharf token`.
 #[derive(clap::Args)]
@@ -109,6 +112,11 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
 }
 
+/// So long after now, if RFC 3339 has a way to write it.
+fn end_of(now: SystemTime, time: Duration) -> Option<SystemTime> {
+    now.checked_add(time).filter(|end| *end <= UNIX_EPOCH + LAST_SECOND)
+}
+
 fn new(NewArgs { name, providers, expires, file }: NewArgs) -> Result<()> {
     let json = file.json;
     for provider in providers.iter().flatten() {
@@ -117,7 +125,8 @@ fn new(NewArgs { name, providers, expires, file }: NewArgs) -> Result<()> {
     let Place { file, sources } = file.place()?;
     let token = tokens::generate().map_err(|error| anyhow!("no random numbers: {error}"))?;
     let now = SystemTime::now();
-    let expires = expires.map(|time| now.checked_add(time).context("--expires: that is too long")).transpose()?;
+    let expires =
+        expires.map(|time| end_of(now, time).context("--expires: that is too long; it has to end before the year 10000")).transpose()?;
     let entry = Entry { name: name.clone(), sha256: tokens::hash(&token), providers: providers.clone(), created: now, expires };
     file.add(entry)?;
     if json {
@@ -190,4 +199,18 @@ fn revoke(name: &str, file: FileArgs) -> Result<()> {
         return output::json(&json!({ "name": name, "revoked": true, "file": file.path() }));
     }
     output::lines([format!("revoked {name:?}: a host that serves ends what is open by it")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_cannot_be_written_is_none() {
+        let year = Duration::from_secs(365 * 24 * 3600);
+        let end = end_of(SystemTime::now(), year * 7000).unwrap();
+        assert!(humantime::format_rfc3339_seconds(end).to_string().starts_with('9'), "it can be written");
+        assert_eq!(end_of(SystemTime::now(), year * 9000), None);
+        assert_eq!(end_of(SystemTime::now(), Duration::MAX), None);
+    }
 }

@@ -24,7 +24,7 @@ export class Resources {
       columns: [{ name: 'Resource' }, { name: 'Provider', class: 'owner' }, { name: 'Type', class: 'wide type' }],
       cells: ({ entry }) => [this.name(entry), this.owner(entry), this.type(entry)],
       key: ({ entry }) => entry.uri ?? entry.uriTemplate,
-      empty: 'None fits.',
+      empty: 'There is none.',
     });
     byId('resources-rows').append(this.rows.element);
     this.filter = byId('resources-filter');
@@ -123,7 +123,7 @@ export class Subscriptions {
         el('div', { class: 'two' }, el('span', {}, count(listeners)), own && el('span', {}, 'with this page')),
       ],
       key: ({ uri }) => uri,
-      empty: 'Nobody is subscribed to anything that fits.',
+      empty: 'Nobody is subscribed to anything.',
     });
     byId('subscriptions-rows').append(this.rows.element);
     this.filter = byId('subscriptions-filter');
