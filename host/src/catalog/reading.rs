@@ -169,6 +169,8 @@ impl Catalog {
     ) -> Result<Answered, Error> {
         let Candidate { source, provider, ledger, .. } = candidate;
         let mut moment = ledger.now(uri);
+        // Its instance may have died since it was found: what the next one says of a version is about its own.
+        kept = kept.filter(|kept| !provider.offers().live || kept.moment.instance == moment.instance);
         let if_none_match = kept.as_ref().and_then(|kept| kept.version.clone());
         let request = ReadRequest { uri: uri.clone(), matched: candidate.matched.clone(), if_none_match };
         let read = |request| match begun {

@@ -111,9 +111,11 @@ impl Views {
         let list = Arc::new(Merged { number, view: view.clone(), ..Merged::default() });
         let seen = Arc::new(Seen { view: view.clone(), newest: Mutex::new((None, list)), told: Mutex::default() });
         kept.put(view.clone(), seen.clone());
-        let unused = (kept.len() > KEPT_VIEWS).then(|| kept.iter().rev().find(|(_, seen)| is_unused(seen))).flatten();
-        let forgotten = unused.map(|(view, _)| view.clone()).and_then(|view| kept.pop(&view));
-        // It may be the last that holds a provider, so it goes when nothing is locked.
+        // There may be many: none of those that were listened in could go when they became too many.
+        let surplus = kept.len().saturating_sub(KEPT_VIEWS);
+        let unused: Vec<_> = kept.iter().rev().filter(|(_, seen)| is_unused(seen)).take(surplus).map(|(view, _)| view.clone()).collect();
+        let forgotten: Vec<_> = unused.iter().filter_map(|view| kept.pop(view)).collect();
+        // One may be the last that holds a provider, so they go when nothing is locked.
         drop(kept);
         drop(forgotten);
         seen

@@ -61,10 +61,10 @@ impl Held {
 /// The one call in flight.
 #[derive(Debug)]
 pub(super) enum Call {
-    /// `before`: the owner that it is compared with, where that decides whether listeners are told.
+    /// `before`: the owner that it is compared with, where that decides whether listeners are told. Which instance is asked only the answer
+    /// says: the call may have to wait, and the instance may be another by then.
     Subscribe {
         candidate: Candidate,
-        instance: u64,
         before: Option<Source>,
     },
     Probe(Candidate),

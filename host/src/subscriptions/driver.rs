@@ -69,8 +69,8 @@ type Called = (Result<(), Error>, bool);
 enum About {
     /// A `subscribe`, which other views may wait for.
     Subscribe(Arc<str>, Source),
-    /// What concerns one view: whether a candidate owns the URI, or answers as the owner before it did.
-    Look(ViewId, Arc<str>),
+    /// What concerns one view: whether a candidate owns the URI, or answers as the owner before it did; and the instance that was asked.
+    Look(ViewId, Arc<str>, u64),
     /// An `unsubscribe`.
     Unsubscribe(Arc<str>, Source),
 }
@@ -226,13 +226,13 @@ impl Driver {
         self.sights.see_catalog();
         match self.about.remove(&id) {
             Some(About::Subscribe(uri, source)) => {
-                let (view, steps) = self.sharing.subscribed(&uri, source, &result);
-                if let Some(view) = view {
-                    self.answer(view, &uri, result, same);
+                let (asked, steps) = self.sharing.subscribed(&uri, source, &result);
+                if let Some((view, instance)) = asked {
+                    self.answer(view, &uri, (result, same), instance);
                 }
                 steps.into_iter().for_each(|step| self.step(step));
             }
-            Some(About::Look(view, uri)) => self.answer(view, &uri, result, same),
+            Some(About::Look(view, uri, instance)) => self.answer(view, &uri, (result, same), instance),
             Some(About::Unsubscribe(uri, source)) => {
                 let (view, step) = self.sharing.unsubscribed(&uri, source);
                 if let Some(view) = view {
@@ -245,9 +245,9 @@ impl Driver {
         self.carry_out();
     }
 
-    /// Tells a view what became of its `subscribe` or its probe.
-    fn answer(&mut self, view: ViewId, uri: &Arc<str>, result: Result<(), Error>, same: bool) {
-        self.sights.with(view, |reducer| reducer.subscribed(uri, result, same));
+    /// Tells a view what became of its `subscribe` or its probe, and which instance was asked.
+    fn answer(&mut self, view: ViewId, uri: &Arc<str>, (result, same): Called, instance: u64) {
+        self.sights.with(view, |reducer| reducer.subscribed(uri, result, same, instance));
     }
 
     fn carry_out(&mut self) {
@@ -269,7 +269,9 @@ impl Driver {
                 let step = self.sharing.want(Wanted { view, uri, candidate, before });
                 step.into_iter().for_each(|step| self.step(step));
             }
-            Effect::Probe(uri, candidate) => self.call(About::Look(view, uri.clone()), probe(candidate, uri)),
+            Effect::Probe(uri, candidate) => {
+                self.call(About::Look(view, uri.clone(), candidate.ledger.instance()), probe(candidate, uri));
+            }
             Effect::Unsubscribe(uri, candidate) => {
                 if self.sharing.release(view, &uri, candidate.source) {
                     self.call(About::Unsubscribe(uri.clone(), candidate.source), unsubscribe(candidate, uri));
@@ -299,13 +301,13 @@ impl Driver {
                 let about = About::Subscribe(uri.clone(), candidate.source);
                 self.call(about, subscribe(self.catalog.clone(), candidate, uri, before));
             }
-            Step::Answer(Wanted { view, uri, candidate, before: Some(before) }, Ok(())) => {
+            Step::Answer(Wanted { view, uri, candidate, before: Some(before) }, Ok(()), instance) => {
                 let catalog = self.catalog.clone();
                 let compared = uri.clone();
                 let compare = async move { (Ok(()), catalog.answers_as_before(before, &candidate, &compared).await) };
-                self.call(About::Look(view, uri), compare);
+                self.call(About::Look(view, uri, instance), compare);
             }
-            Step::Answer(Wanted { view, uri, .. }, result) => self.answer(view, &uri, result, false),
+            Step::Answer(Wanted { view, uri, .. }, result, instance) => self.answer(view, &uri, (result, false), instance),
         }
     }
 

@@ -7,7 +7,8 @@
 //!
 //! Invariants (law 2, for each provider and URI): one call is in flight at most; `subscribe` is called only while the instance does not
 //! watch, and `unsubscribe` only while no view wants it watched. Nobody is answered by a call that began at an instance before the one that it
-//! asked. What a dead instance watched is wanted by nobody.
+//! asked, and each is told which instance that was: what a view holds is held at the instance that is remembered here, and once. What a dead
+//! instance watched is wanted by nobody.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -35,8 +36,8 @@ pub(super) struct Wanted {
 pub(super) enum Step {
     /// Call `subscribe`, then compare; then [`Sharing::subscribed`].
     Subscribe(Wanted),
-    /// It is watched already: compare alone, where there is an owner to compare with, and answer.
-    Answer(Wanted, Result<(), Error>),
+    /// It is watched already, by this instance: compare alone, where there is an owner to compare with, and answer.
+    Answer(Wanted, Result<(), Error>, u64),
 }
 
 enum Call {
@@ -64,6 +65,13 @@ impl Shared {
         self.call = Some(Call::Subscribe { view: wanted.view, instance });
         Step::Subscribe(wanted)
     }
+
+    /// Once, however often it asks: it lets go once.
+    fn hold(&mut self, view: ViewId) {
+        if !self.holders.contains(&view) {
+            self.holders.push(view);
+        }
+    }
 }
 
 type Key = (Source, Arc<str>);
@@ -90,8 +98,8 @@ impl Sharing {
         } else if shared.holders.is_empty() {
             Some(shared.begin(wanted))
         } else {
-            shared.holders.push(wanted.view);
-            Some(Step::Answer(wanted, Ok(())))
+            shared.hold(wanted.view);
+            Some(Step::Answer(wanted, Ok(()), instance))
         }
     }
 
@@ -107,8 +115,8 @@ impl Sharing {
         shared.holders.is_empty()
     }
 
-    /// A `subscribe` has been answered. Returns the view whose it was, and what to do for those who waited.
-    pub fn subscribed(&mut self, uri: &Arc<str>, source: Source, result: &Result<(), Error>) -> (Option<ViewId>, Vec<Step>) {
+    /// A `subscribe` has been answered. Returns the view whose it was and the instance that was asked, and what to do for those who waited.
+    pub fn subscribed(&mut self, uri: &Arc<str>, source: Source, result: &Result<(), Error>) -> (Option<(ViewId, u64)>, Vec<Step>) {
         let Entry::Occupied(mut entry) = self.entries.entry((source, uri.clone())) else { return (None, Vec::new()) };
         let shared = entry.get_mut();
         let (view, instance) = match shared.call.take() {
@@ -122,12 +130,13 @@ impl Sharing {
         shared.waiting = later;
         // Of one that died meanwhile the reducers find out for themselves.
         if result.is_ok() && shared.candidate.ledger.instance() == instance {
-            shared.instance = instance;
-            shared.holders = std::iter::once(view).chain(joined.iter().map(|(_, wanted)| wanted.view)).collect();
+            (shared.holders, shared.instance) = (Vec::new(), instance);
+            shared.hold(view);
+            joined.iter().for_each(|(_, wanted)| shared.hold(wanted.view));
         }
-        let mut steps: Vec<_> = joined.into_iter().map(|(_, wanted)| Step::Answer(wanted, result.clone())).collect();
+        let mut steps: Vec<_> = joined.into_iter().map(|(_, wanted)| Step::Answer(wanted, result.clone(), instance)).collect();
         steps.extend(Self::go_on(entry));
-        (Some(view), steps)
+        (Some((view, instance)), steps)
     }
 
     /// An `unsubscribe` has been answered, well or not. Returns the view whose it was, and what to do for one who waited.
@@ -197,18 +206,35 @@ mod tests {
         assert!(matches!(sharing.want(wanted(&memory, 1)), Some(Step::Subscribe(_))));
         memory.announcer.ledger().next_instance();
         assert!(sharing.want(wanted(&memory, 2)).is_none(), "one call at a time");
-        let (view, steps) = sharing.subscribed(&uri, source, &Ok(()));
-        assert_eq!(view, Some(1));
+        let (asked, steps) = sharing.subscribed(&uri, source, &Ok(()));
+        assert_eq!(asked, Some((1, 0)));
         assert!(matches!(&steps[..], [Step::Subscribe(Wanted { view: 2, .. })]), "it is asked anew");
-        assert_eq!(sharing.subscribed(&uri, source, &Ok(())).0, Some(2));
+        assert_eq!(sharing.subscribed(&uri, source, &Ok(())).0, Some((2, 1)));
         assert!(!sharing.release(1, &uri, source), "it held nothing");
         memory.announcer.ledger().next_instance();
         assert!(matches!(sharing.want(wanted(&memory, 1)), Some(Step::Subscribe(_))), "the new instance does not watch");
         assert!(!sharing.release(2, &uri, source), "the first must not lose its watch to one that held a dead instance's");
-        assert_eq!(sharing.subscribed(&uri, source, &Ok(())).0, Some(1));
+        assert_eq!(sharing.subscribed(&uri, source, &Ok(())).0, Some((1, 2)));
         assert!(sharing.release(1, &uri, source));
         assert_eq!(sharing.unsubscribed(&uri, source).0, Some(1));
         assert!(sharing.entries.is_empty());
+    }
+
+    #[test]
+    fn a_view_that_waited_is_told_the_instance_that_was_asked_and_lets_go_once_however_often_it_wanted() {
+        let (uri, queue) = (Arc::<str>::from("x://a"), Arc::<EventQueue>::default());
+        let memory = Memory::new(1, &queue, live());
+        let source = memory.announcer.source();
+        let mut sharing = Sharing::default();
+        sharing.want(wanted(&memory, 1));
+        sharing.subscribed(&uri, source, &Ok(()));
+        assert!(sharing.release(1, &uri, source));
+        assert!(sharing.want(wanted(&memory, 2)).is_none(), "it waits for the unsubscribe");
+        memory.announcer.ledger().next_instance();
+        assert!(matches!(sharing.unsubscribed(&uri, source).1, Some(Step::Subscribe(_))));
+        assert_eq!(sharing.subscribed(&uri, source, &Ok(())).0, Some((2, 1)), "not the instance that there was when it wanted");
+        assert!(matches!(sharing.want(wanted(&memory, 2)), Some(Step::Answer(_, Ok(()), 1))));
+        assert!(sharing.release(2, &uri, source), "the provider is to be told");
     }
 
     #[test]
@@ -218,9 +244,9 @@ mod tests {
         let mut sharing = Sharing::default();
         sharing.want(wanted(&memory, 1));
         sharing.want(wanted(&memory, 2));
-        let (view, steps) = sharing.subscribed(&uri, memory.announcer.source(), &Err(Error::NotFound));
-        assert_eq!(view, Some(1));
-        assert!(matches!(&steps[..], [Step::Answer(Wanted { view: 2, .. }, Err(Error::NotFound))]));
+        let (asked, steps) = sharing.subscribed(&uri, memory.announcer.source(), &Err(Error::NotFound));
+        assert_eq!(asked, Some((1, 0)));
+        assert!(matches!(&steps[..], [Step::Answer(Wanted { view: 2, .. }, Err(Error::NotFound), 0)]));
         assert!(sharing.entries.is_empty());
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::*;
+use super::{super::readings::Found, *};
 use crate::provider::{Answer, Completion, CompletionRequest, ReadRequest, Reading};
 
 #[tokio::test(start_paused = true)]
@@ -81,6 +81,25 @@ async fn law_7_a_version_of_an_instance_that_dies_while_the_read_waits_is_not_ta
     provider.open();
     assert_eq!(reading.await.unwrap(), "of the second");
     assert_eq!(world.read("x://a").await.unwrap(), "of the second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_7_a_version_of_an_instance_that_dies_before_the_read_begins_is_not_named_to_the_next_one() {
+    let mut world = World::new();
+    let provider = world.provider(1, &[("x://a", "")]).await;
+    provider.shelf.lock().readings.insert("x://a".into(), kept("of the first", Some("1"), None));
+    assert_eq!(world.read("x://a").await.unwrap(), "of the first");
+    let candidate = world.catalog.snapshot().candidates("x://a").pop().unwrap();
+    let uri = Arc::<str>::from("x://a");
+    let Found::Stale(of_the_first) = world.catalog.readings.find(candidate.source, &uri, &candidate.ledger, true) else {
+        panic!("it is kept")
+    };
+    provider.announcer.announce(Occurrence::Down);
+    provider.shelf.lock().readings.insert("x://a".into(), kept("of the second", Some("1"), None));
+    let answered = world.catalog.read_anew(&candidate, &uri, Some(of_the_first), None).await.unwrap();
+    assert_eq!(answered.contents[0].body, Body::Text("of the second".into()));
+    assert_eq!(provider.calls().last().unwrap(), "read x://a");
+    assert_eq!(world.read("x://a").await.unwrap(), "of the second", "nor is anything else kept");
 }
 
 #[tokio::test(start_paused = true)]

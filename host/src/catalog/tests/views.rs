@@ -167,3 +167,13 @@ async fn views_that_nobody_listens_in_are_forgotten_past_a_number_and_keep_nothi
     assert_eq!(Arc::strong_count(&provider), 1, "no view holds the generation before");
     assert_eq!(world.catalog.seen_in(kept.view()).merged.number, list, "and the list is known to be the same");
 }
+
+#[tokio::test(start_paused = true)]
+async fn views_that_were_all_listened_in_at_once_are_forgotten_past_the_number_too() {
+    let world = World::new();
+    let listening: Vec<_> = (0..100).map(|n| world.catalog.listen(of(&[&n.to_string()]).view())).collect();
+    assert_eq!(world.catalog.views.count(), 100);
+    drop(listening);
+    world.uris_for(&of(&["new"])).await;
+    assert_eq!(world.catalog.views.count(), KEPT_VIEWS);
+}

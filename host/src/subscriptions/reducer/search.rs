@@ -13,12 +13,12 @@ use crate::{
 };
 
 impl Reducer {
-    /// A `subscribe` or a probe has been answered; `same`: and it answers as the owner before it did.
-    pub(in crate::subscriptions) fn subscribed(&mut self, uri: &Arc<str>, result: Result<(), Error>, same: bool) {
+    /// A `subscribe` or a probe has been answered, the `subscribe` by this instance; `same`: and it answers as the owner before it did.
+    pub(in crate::subscriptions) fn subscribed(&mut self, uri: &Arc<str>, result: Result<(), Error>, same: bool, instance: u64) {
         let Some(binding) = self.bindings.get_mut(uri) else { return };
-        let (candidate, instance, probe, before) = match binding.call.take() {
-            Some(Call::Subscribe { candidate, instance, before }) => (candidate, instance, false, before),
-            Some(Call::Probe(candidate)) => (candidate, 0, true, None),
+        let (candidate, probe, before) = match binding.call.take() {
+            Some(Call::Subscribe { candidate, before }) => (candidate, false, before),
+            Some(Call::Probe(candidate)) => (candidate, true, None),
             other => {
                 binding.call = other;
                 return;
@@ -128,7 +128,7 @@ impl Reducer {
             // Where another owned it for a moment in between, it is not known what was answered last.
             let known = binding.walked && !binding.passed;
             let before = binding.owner.as_ref().map(|owner| owner.candidate.source).filter(|before| known && *before != candidate.source);
-            binding.call = Some(Call::Subscribe { candidate: candidate.clone(), instance: candidate.ledger.instance(), before });
+            binding.call = Some(Call::Subscribe { candidate: candidate.clone(), before });
             self.effects.push(Effect::Subscribe(uri.clone(), candidate, before));
         } else {
             binding.call = Some(Call::Probe(candidate.clone()));

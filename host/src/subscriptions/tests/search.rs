@@ -176,7 +176,7 @@ fn an_answer_of_an_instance_that_died_meanwhile_is_no_watch() {
     world.subscribe(1, URI);
     // The answer was on its way when the instance died.
     world.players[0].announcer.ledger().next_instance();
-    world.reducer.subscribed(&URI.into(), Ok(()), false);
+    world.reducer.subscribed(&URI.into(), Ok(()), false, 0);
     world.publish();
     assert_eq!(world.seen(), ["subscribe 0.1 x://a"], "so nobody is answered yet");
     assert_eq!(world.last_pause, Duration::from_millis(100));

@@ -120,6 +120,31 @@ async fn a_view_that_comes_while_the_provider_is_being_told_has_it_asked_again_a
 }
 
 #[tokio::test(start_paused = true)]
+async fn law_2_a_watch_that_began_at_a_later_instance_is_let_go() {
+    let (host, [first, _]) = world().await;
+    let one = subscribed(&host, of(&["p1"])).await;
+    first.shut();
+    drop(one);
+    host.rest().await;
+    let other = host.subscriptions.listen(Caller::anyone(), false);
+    let (answered, ()) = tokio::join!(other.subscribe(vec![A.into()]), async {
+        host.rest().await;
+        assert_eq!(asked(&first), ["subscribe x://a", "unsubscribe x://a"], "the other wants it, and waits");
+        first.announcer.announce(Occurrence::Down);
+        first.announcer.announce(Occurrence::Up);
+        host.pump();
+        host.rest().await;
+        first.open();
+    });
+    assert_eq!(answered, Ok(()));
+    // Were it not taken for a watch, it would be asked again by now.
+    sleep(Duration::from_secs(1)).await;
+    drop(other);
+    host.rest().await;
+    assert_eq!(asked(&first)[2..], ["subscribe x://a", "unsubscribe x://a"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_instance_that_came_back_is_asked_once_for_all_views_which_are_all_told() {
     let (host, [first, _]) = world().await;
     let listeners = [subscribed(&host, Caller::anyone()).await, subscribed(&host, of(&["p1"])).await];

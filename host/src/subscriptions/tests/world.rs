@@ -240,7 +240,7 @@ impl World {
                     Verdict::NotFound => Err(Error::NotFound),
                     Verdict::Accepts | Verdict::Denies => Ok(()),
                 };
-                self.reducer.subscribed(&uri, result, false);
+                self.reducer.subscribed(&uri, result, false, call.instance);
             }
             Kind::Subscribe => {
                 let result = match verdict(player, &uri) {
@@ -259,7 +259,7 @@ impl World {
                     // It stands for what was served.
                     self.served.insert((*source, uri.to_string()), (Some(now), false));
                 }
-                self.reducer.subscribed(&uri, result, same);
+                self.reducer.subscribed(&uri, result, same, call.instance);
             }
         }
         self.carry_out();
