@@ -15,7 +15,7 @@ pub fn token(headers: &HeaderMap) -> Result<&str, Refusal> {
     if values.next().is_some() {
         return Err(Refusal::Malformed("a request has one Authorization header"));
     }
-    let not_a_token = Refusal::Malformed("the Authorization header has no bearer token: it is `Authorization: Bearer …`");
+    let not_a_token = Refusal::Malformed("the Authorization header has no bearer token: it is `Authorization: Bearer TOKEN`");
     let Ok(value) = value.to_str() else { return Err(not_a_token) };
     let (scheme, token) = value.trim().split_once(' ').unwrap_or((value.trim(), ""));
     if !scheme.eq_ignore_ascii_case(SCHEME) {

@@ -63,7 +63,7 @@ impl Refusal {
     /// For people.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Missing => "this host wants a token: send the header `Authorization: Bearer …`",
+            Self::Missing => "this host wants a token: send the header `Authorization: Bearer TOKEN`",
             Self::Malformed(reason) | Self::Invalid(reason) | Self::Insufficient(reason) | Self::Unknowable(reason) => reason,
         }
     }
@@ -141,7 +141,7 @@ impl Authority {
         let Some(name) = caller.name() else { return true };
         match &self.0 {
             Kind::Tokens(tokens) => tokens.is_valid(name, caller),
-            Kind::OAuth(oauth) => oauth.is_valid(name),
+            Kind::OAuth(oauth) => oauth.is_valid(caller),
         }
     }
 

@@ -54,6 +54,12 @@ struct Set {
     verified: Mutex<LruCache<[u8; 32], Verified>>,
 }
 
+impl Set {
+    fn is_old(&self) -> bool {
+        self.fetched.elapsed() >= MAX_AGE
+    }
+}
+
 /// Goes with the keys that it is of.
 pub struct Memory(Arc<Set>);
 
@@ -90,8 +96,19 @@ impl Keys {
     }
 
     /// Whether this very token was verified already, by keys that still hold.
-    pub fn verified(&self, digest: &[u8; 32]) -> Option<Verified> {
-        self.set.load().as_ref()?.verified.lock().get(digest).cloned()
+    pub fn verified(self: &Arc<Self>, digest: &[u8; 32]) -> Option<Verified> {
+        let set = self.set.load();
+        let set = set.as_ref()?;
+        let verified = set.verified.lock().get(digest).cloned()?;
+        if set.is_old() && self.may_be_asked() {
+            drop(self.renew());
+        }
+        Some(verified)
+    }
+
+    /// Whether it is not being asked, and was not just now.
+    fn may_be_asked(&self) -> bool {
+        self.asked.try_lock().is_ok_and(|asked| asked.is_none_or(|asked| asked.elapsed() >= PAUSE))
     }
 
     /// The claims of a token that one of the keys has signed, and where to remember what they come to.
@@ -99,7 +116,7 @@ impl Keys {
         if let Some(set) = self.set.load_full()
             && let Some(claims) = set.verify(jwt)
         {
-            if set.fetched.elapsed() >= MAX_AGE {
+            if set.is_old() && self.may_be_asked() {
                 drop(self.renew());
             }
             return Ok((claims?, Memory(set)));

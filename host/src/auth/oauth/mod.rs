@@ -9,6 +9,7 @@ mod jwt;
 mod keys;
 
 use std::{
+    borrow::Cow,
     collections::{BTreeSet, HashMap},
     path::Path,
     sync::Arc,
@@ -69,8 +70,8 @@ pub struct OAuth {
     /// What is the same in every challenge.
     challenge: String,
     keys: Arc<Keys>,
-    /// Until when each caller's longest token is good.
-    until: Mutex<HashMap<Arc<str>, f64>>,
+    /// Until when each caller's longest token is good: that of another view of the same subject keeps nothing open.
+    until: Mutex<HashMap<Caller, f64>>,
 }
 
 impl OAuth {
@@ -155,12 +156,14 @@ impl OAuth {
             return Err(Refusal::Insufficient("the token lacks a scope that this host wants"));
         }
         let view = self.view(&granted).ok_or(Refusal::Insufficient("none of the token's scopes lets see anything here"))?;
-        let name = claims.sub.as_deref().or(claims.client_id.as_deref()).filter(|name| !name.is_empty());
+        // A client of that name is somebody else than a user of that name (RFC 9068 §5).
+        let client = claims.client_id.as_deref().filter(|id| !id.is_empty()).map(|id| Cow::Owned(format!("client:{id}")));
+        let name = claims.sub.as_deref().map(Cow::Borrowed).or(client).filter(|name| !name.is_empty());
         let name = name.ok_or(Refusal::Invalid("the token does not say whose it is"))?;
         if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
             return Err(Refusal::Invalid("what the token says of whose it is, is no name"));
         }
-        Ok(Caller::named(name, view))
+        Ok(Caller::named(&*name, view))
     }
 
     /// What these scopes let see; nothing if that is nothing.
@@ -177,17 +180,16 @@ impl OAuth {
     }
 
     fn is_good_until(&self, caller: &Caller, expires: f64) {
-        let Some(name) = caller.name() else { return };
         let mut until = self.until.lock();
-        let known = until.entry(name.clone()).or_insert(expires);
+        let known = until.entry(caller.clone()).or_insert(expires);
         *known = known.max(expires);
         if until.len().is_multiple_of(FORGOTTEN_EVERY) {
             until.retain(|_, expires| !has_passed(*expires));
         }
     }
 
-    pub(super) fn is_valid(&self, name: &str) -> bool {
-        self.until.lock().get(name).is_some_and(|expires| !has_passed(*expires))
+    pub(super) fn is_valid(&self, caller: &Caller) -> bool {
+        self.until.lock().get(caller).is_some_and(|expires| !has_passed(*expires))
     }
 
     pub(super) fn describe(&self) -> String {

@@ -2,7 +2,7 @@
 
 mod server;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use ring::hmac;
 use serde_json::{Value, json};
@@ -46,7 +46,8 @@ async fn a_token_for_this_host_lets_its_subject_in_by_either_kind_of_key() {
         assert_eq!(oauth.identify(&token).await.unwrap(), Caller::named("ann", View::Everything));
         assert_eq!(oauth.identify(&token).await.unwrap(), Caller::named("ann", View::Everything), "as it is remembered");
     }
-    assert!(oauth.is_valid("ann") && !oauth.is_valid("bob"));
+    let of = |name: &str| Caller::named(name, View::Everything);
+    assert!(oauth.is_valid(&of("ann")) && !oauth.is_valid(&of("bob")));
     assert_eq!(issuer.asked("/keys"), 1, "they are kept");
 }
 
@@ -96,9 +97,10 @@ async fn what_is_remembered_of_a_token_ends_with_it() {
     let mut claims = good(&issuer);
     claims["exp"] = json!(now() - LEEWAY + 1.0);
     let token = issuer.token("ed", claims);
-    assert!(oauth.identify(&token).await.is_ok() && oauth.is_valid("ann"));
+    let ann = oauth.identify(&token).await.unwrap();
+    assert!(oauth.is_valid(&ann));
     let ended = async {
-        while oauth.is_valid("ann") {
+        while oauth.is_valid(&ann) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -307,6 +309,46 @@ async fn keys_are_asked_for_again_when_one_is_unknown_and_at_most_once_a_minute(
     assert_eq!(issuer.asked("/keys"), 2);
     assert!(invalid(oauth.identify(&old).await), "its key was withdrawn, and what was remembered with it");
     assert_eq!(issuer.asked("/keys"), 2);
+}
+
+#[tokio::test]
+async fn a_withdrawn_key_holds_no_longer_though_only_remembered_tokens_come() {
+    let issuer = Issuer::start().await;
+    let oauth = oauth(&settings(&issuer));
+    let old = issuer.token("ed", good(&issuer));
+    assert!(oauth.identify(&old).await.is_ok());
+    issuer.rotate();
+    pass(keys::MAX_AGE).await;
+    let refused = async {
+        // Those that come until the keys are there are let in by the old ones.
+        while oauth.identify(&old).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), refused).await.expect("it is let in for ever");
+    assert_eq!(issuer.asked("/keys"), 2);
+}
+
+#[tokio::test]
+async fn a_token_that_lets_see_less_keeps_nothing_open_that_another_opened() {
+    let issuer = Issuer::start().await;
+    let views = BTreeMap::from([("wide".to_owned(), vec!["*".to_owned()]), ("narrow".to_owned(), vec!["git".to_owned()])]);
+    let oauth = oauth(&OAuthSettings { scopes: Vec::new(), views, ..settings(&issuer) });
+    let by = async |scope: &str, expires: f64| {
+        let mut claims = good(&issuer);
+        (claims["scope"], claims["exp"]) = (json!(scope), json!(expires));
+        oauth.identify(&issuer.token("ed", claims)).await.unwrap()
+    };
+    let wide = by("wide", now() - LEEWAY + 1.0).await;
+    let narrow = by("narrow", now() + 600.0).await;
+    assert_eq!(wide.name(), narrow.name());
+    let ended = async {
+        while oauth.is_valid(&wide) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it stays open");
+    assert!(oauth.is_valid(&narrow));
 }
 
 #[tokio::test]

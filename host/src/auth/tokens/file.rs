@@ -182,6 +182,11 @@ impl TokenFile {
     /// By a rename, so that nobody reads half of it.
     fn write(&self, entries: Vec<Entry>) -> Result<(), TokensError> {
         let text = toml::to_string(&Content { token: entries }).map_err(|error| self.wrong(error.to_string()))?;
+        let text = format!("{HEAD}\n{text}");
+        if text.len() as u64 > FILE_BYTES {
+            let advice = "nobody could read it: revoke tokens that are not in use";
+            return Err(self.wrong(format!("it would have more than {FILE_BYTES} bytes, and {advice}")));
+        }
         let target = self.target();
         let partial = beside(&target, "partial");
         let written = (|| {
@@ -191,16 +196,18 @@ impl TokenFile {
                 _ => {}
             }
             let mut file = private().create_new(true).write(true).open(&partial)?;
-            file.write_all(format!("{HEAD}\n{text}").as_bytes())?;
+            as_before(&file, &target)?;
+            file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&partial, &target)
         })();
         written.map_err(|error| self.failed(error))
     }
 
-    /// A link stays a link: the file that it leads to is replaced.
+    /// A link stays a link: the file that it leads to is replaced, or made.
     fn target(&self) -> PathBuf {
-        self.path.canonicalize().unwrap_or_else(|_| self.path.clone())
+        let leads_to = || Some(self.path.parent()?.join(fs::read_link(&self.path).ok()?));
+        self.path.canonicalize().ok().or_else(leads_to).unwrap_or_else(|| self.path.clone())
     }
 
     #[cfg(unix)]
@@ -208,10 +215,13 @@ impl TokenFile {
         use std::os::unix::fs::MetadataExt;
 
         const OTHERS: u32 = 0o077;
+        /// Hashes are no secrets. A service that is not root's can read what is root's by its group only.
+        const OTHERS_OF_ROOT_S: u32 = 0o037;
+        let others = if metadata.uid() == 0 { OTHERS_OF_ROOT_S } else { OTHERS };
         let exposed = |who, command: String| Err(TokensError::Exposed { path: self.path.clone(), who, command });
         let path = self.target();
         let path = path.display();
-        if metadata.mode() & OTHERS != 0 {
+        if metadata.mode() & others != 0 {
             return exposed("others than its owner may read or change it", format!("chmod 600 {path}"));
         }
         let own = rustix::process::geteuid().as_raw();
@@ -249,6 +259,24 @@ fn beside(path: &Path, extension: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{extension}"));
     path.with_file_name(name)
+}
+
+/// Gives a file that takes another one's place that one's group and the group's rights, so that a service may go on reading it.
+#[cfg(unix)]
+fn as_before(file: &File, before: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let Ok(before) = fs::metadata(before) else { return Ok(()) };
+    if before.mode() & 0o040 != 0 {
+        fchown(file, None, Some(before.gid()))?;
+        file.set_permissions(fs::Permissions::from_mode(0o640))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn as_before(_: &File, _: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// For its owner alone, from the moment it is there.

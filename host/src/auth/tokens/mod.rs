@@ -1,7 +1,7 @@
 //! Tokens of the host's own: random, named, kept as hashes in a file.
 //!
-//! Invariants: nobody learns a token from the file; a file that others may read or change lets nobody in ([`TokenFile`]); a new one that
-//! cannot be used leaves things as they were, and one that is gone lets nobody in.
+//! Invariants: nobody learns a token from the file; a file that others may change, or read where they need not, is not used
+//! ([`TokenFile`]): at the start that is an error, later it leaves things as they were, and says so. One that is gone lets nobody in.
 //!
 //! A token is looked up by its SHA-256. How long that takes says something of the hash at most, which whoever asks cannot choose the bytes
 //! of: the token behind it has 256 random bits. So nothing has to be compared in constant time.

@@ -124,7 +124,7 @@ fn a_file_that_others_may_read_or_change_is_refused_with_the_command_that_helps(
     let link = folder.path().join("link.toml");
     symlink(file.path(), &link).unwrap();
     let linked = TokenFile::at(&link);
-    for exposed in [0o604, 0o602, 0o640, 0o620, 0o644, 0o666, 0o601] {
+    for exposed in [0o604, 0o602, 0o650, 0o660, 0o620, 0o644, 0o666, 0o601] {
         mode(exposed);
         for file in [&file, &linked] {
             let error = file.read().unwrap_err().to_string();
@@ -139,8 +139,38 @@ fn a_file_that_others_may_read_or_change_is_refused_with_the_command_that_helps(
         mode(private);
         assert!(file.read().is_ok() && linked.read().is_ok());
     }
+    // What is root's, a service can read by its group only; and goes on doing so when a token was added.
+    let is_root = rustix::process::geteuid().is_root();
+    mode(0o640);
+    assert_eq!(file.read().is_ok(), is_root);
+    if is_root {
+        file.add(entry("service", "service")).unwrap();
+        assert_eq!(fs::metadata(file.path()).unwrap().permissions().mode() & 0o777, 0o640);
+        file.remove("service").unwrap();
+    }
     mode(0o600);
     linked.add(entry("ci", "other")).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "a link stays one");
     assert_eq!(file.read().unwrap().unwrap().len(), 2);
+}
+
+#[test]
+fn a_file_that_would_be_too_large_to_read_is_not_written() {
+    let (_folder, file, _) = with(&["laptop"]);
+    let many = Entry { providers: Some(vec!["a".repeat(1 << 20)]), ..entry("large", "large") };
+    let error = file.add(many).unwrap_err().to_string();
+    assert!(error.contains("revoke tokens"), "{error}");
+    assert_eq!(file.read().unwrap().unwrap().len(), 1, "what was there stays");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link.toml");
+    fs::create_dir(folder.path().join("secret")).unwrap();
+    std::os::unix::fs::symlink("secret/real.toml", &link).unwrap();
+    TokenFile::at(&link).add(entry("laptop", "laptop")).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(folder.path().join("secret/real.toml").is_file());
 }
