@@ -198,8 +198,13 @@ impl Authority {
             challenge += oauth.challenge(refusal);
         }
         if let Some(error) = refusal.error() {
-            challenge += &format!(", error=\"{error}\", error_description=\"{}\"", refusal.reason());
+            challenge += &format!(", error=\"{error}\", error_description=\"{}\"", described(refusal.reason()));
         }
         HeaderValue::try_from(challenge).ok()
     }
+}
+
+/// A reason in the characters that a challenge may have (RFC 6750 §3).
+fn described(reason: &str) -> String {
+    reason.chars().map(|c| if matches!(c, ' '..='!' | '#'..='[' | ']'..='~') { c } else { '?' }).collect()
 }
