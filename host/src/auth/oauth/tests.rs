@@ -426,6 +426,6 @@ async fn a_client_is_told_where_to_get_a_token_and_for_what() {
     let invalid = challenge(&EXPIRED).unwrap();
     assert_eq!(invalid, format!("{common}, error=\"invalid_token\", error_description=\"the token has expired\""));
     assert!(challenge(&Refusal::Insufficient("a")).unwrap().contains("error=\"insufficient_scope\""));
-    assert!(challenge(&Refusal::Invalid("a \"…\\b")).unwrap().ends_with("error_description=\"a ????b\""), "RFC 6750 has no others");
+    assert!(challenge(&Refusal::Invalid("a \"…\\b")).unwrap().ends_with("error_description=\"a ???b\""), "RFC 6750 has no others");
     assert_eq!(challenge(&Refusal::Unknowable("a")), None, "it is nothing that another token would help");
 }
