@@ -43,7 +43,7 @@ await withBrowser(async (browser) => {
   await page.keyboard.press('Enter');
   await says(page.locator('#reader-state'), 'not-found');
   await filter.fill('nothing such');
-  await says(page.locator('#resources-rows'), 'None fits.');
+  await says(page.locator('#resources-rows'), 'There is none.');
   await filter.fill('');
   await says(page.locator('#resources-count'), /^10,000$/);
 

@@ -284,7 +284,7 @@ async fn a_file_of_tokens_with_wrong_rights_is_refused_before_anything_is_served
     let (folder, _) = prepared(&[("ann", None)]).await?;
     let file = folder.path().join("tokens.toml");
     ensure!(fs::metadata(&file)?.permissions().mode() & 0o777 == 0o600);
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o640))?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644))?;
     let new = ["token", "new", "bob", "--config", "wharf.toml"];
     for arguments in [&["serve", "--http", "127.0.0.1:0", "--config", "wharf.toml"][..], &["config", "check", "wharf.toml"], &new] {
         let refused = wharf(folder.path(), arguments).await?;
