@@ -17,7 +17,7 @@
 //! | [`config`] | wharf.toml, which files are trusted | everything else |
 //! | [`uri`] | what is a URI; templates, matched and expanded | everything else |
 //! | [`trace`] | the spans of all of these, and the traces they continue | everything else |
-//! | `otlp` | bringing spans to a collector, with the feature of that name | all but [`trace`] and [`config`] |
+//! | `otlp` | bringing spans to a collector, with the feature of that name | all but [`trace`], [`config`] and how [`provider`] speaks TLS |
 //!
 //! The command line is the binary's own, in `cli/`.
 
